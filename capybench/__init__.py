@@ -1,0 +1,159 @@
+"""capybench measures what asynchronous machinery costs.
+
+    import capybench
+
+    result = capybench.run(["coroutine"], quick=True)   # a RunResult, measured in fresh workers
+    for cell in result.cells:
+        print(cell.id, cell.summary.median, cell.unit)
+
+Public names are bound when they are first used: importing the package costs next to nothing, which
+the workers that measure depend on.
+"""
+
+from capybench._version import __version__
+
+#: Type checkers take this for true; at run time nothing below is imported.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from os import PathLike
+
+    from capybench.cases import Case, Cell, Listing
+    from capybench.errors import CapybenchError
+    from capybench.plan import Plan
+    from capybench.results import RunResult
+    from capybench.runner import Progress
+
+__all__ = [
+    "CapybenchError",
+    "Case",
+    "Cell",
+    "Listing",
+    "Plan",
+    "Progress",
+    "RunResult",
+    "__version__",
+    "get_include",
+    "list_cells",
+    "load",
+    "run",
+]
+
+_HOME = {
+    "CapybenchError": "errors",
+    "Case": "cases",
+    "Cell": "cases",
+    "Listing": "cases",
+    "Plan": "plan",
+    "Progress": "runner",
+    "RunResult": "results",
+    "list_cells": "cases",
+}
+
+
+def __getattr__(name: str) -> object:
+    home = _HOME.get(name)
+    if home is None:
+        raise AttributeError(f"module 'capybench' has no attribute {name!r}")
+    import importlib
+
+    value = getattr(importlib.import_module(f"capybench.{home}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> "list[str]":
+    return sorted({*globals(), *_HOME})
+
+
+def run(
+    patterns: "str | Sequence[str]" = (),
+    *,
+    keyword: "str | None" = None,
+    quick: bool = False,
+    blocks: "int | None" = None,
+    samples: "int | None" = None,
+    seed: "int | None" = None,
+    pin: "str | int | None" = "auto",
+    budget_s: "float | None" = None,
+    baseline: "str | None" = None,
+    keep_env: bool = False,
+    target: "str | PathLike[str] | None" = None,
+    progress: "Progress | None" = None,
+    timeout_s: float = 60.0,
+) -> "RunResult":
+    """Measure cells, each in fresh worker processes, and save the result.
+
+    Args:
+        patterns: globs or prefixes of cell ids ("coroutine", "frame_alloc/*@malloc"); all cells
+            when empty, with `quick` those marked quick.
+        keyword: an expression like pytest's `-k`.
+        quick: 3 blocks of 3 samples of 10 ms instead of 10 blocks of 5 samples of 50 ms.
+        blocks, samples: override these numbers.
+        seed: decides every order; a fresh one when None.
+        pin: "auto", a CPU number, or None for no pinning.
+        budget_s: seconds; whole blocks are cut before the run begins.
+        baseline: contender that the others of a case are compared with.
+        keep_env: keep LD_PRELOAD, MALLOC_* and GLIBC_TUNABLES in workers.
+        target: the result file; .capybench/runs/<UTC time>-<seed>.json when None.
+        progress: an object told between workers (`Progress`).
+        timeout_s: seconds after which a worker counts as hanging.
+
+    Raises:
+        CapybenchError: nothing matches, the file cannot be written, no extension …
+        KeyboardInterrupt: after Ctrl-C; its message names the file with the finished workers.
+    """
+    from capybench import cases, plan, results, runner
+
+    chosen = [patterns] if isinstance(patterns, str) else list(patterns)
+    listing = cases.list_cells()
+    selected = cases.select(listing, chosen, keyword, quick_only=quick)
+    planned = plan.make_plan(
+        listing,
+        selected,
+        quick=quick,
+        blocks=blocks,
+        samples=samples,
+        seed=seed,
+        pin=pin,
+        budget_s=budget_s,
+        baseline=baseline,
+        keep_env=keep_env,
+        patterns=chosen,
+        keyword=keyword,
+    )
+    document = runner.run_plan(planned, target=target, progress=progress, timeout_s=timeout_s)
+    facts = document["run"]
+    if facts["interrupted"]:
+        raise KeyboardInterrupt(
+            f"{facts['workers_done']} of {facts['workers']} workers had finished; "
+            f"they are in {facts['path']}"
+        )
+    return results.RunResult.from_dict(document)
+
+
+def load(path: "str | PathLike[str]") -> "RunResult":
+    """Read a result file; summaries are computed from its samples.
+
+    Raises ResultError (naming file and place) or OSError.
+    """
+    from capybench import results
+
+    return results.load(path)
+
+
+def get_include() -> str:
+    """The folder that holds `capybench.h`, for those who compile a plug-in.
+
+    Raises FileNotFoundError when the header came neither with the package nor with a checkout.
+    """
+    from pathlib import Path
+
+    package = Path(__file__).resolve().parent
+    for folder in (package / "include", package.parent / "csrc" / "include"):
+        if (folder / "capybench.h").is_file():
+            return str(folder)
+    raise FileNotFoundError(
+        f"capybench.h is neither in {package / 'include'} nor in a checkout beside the package; "
+        "install capybench again"
+    )
