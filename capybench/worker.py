@@ -1,0 +1,288 @@
+"""Child side of a run: one fresh process that measures one cell, lists the core or counts events.
+
+The parent starts `python -I -S -c BOOT PATH FD`, where PATH is the folder that holds `capybench`
+and FD the descriptor for answers. It writes one JSON line to standard input and leaves that pipe
+open; the worker answers with JSON lines on FD and ends by itself when the pipe closes, also in the
+middle of a cell that hangs.
+
+Request: {"protocol": 1, "op": "list" | "measure" | "count", "plugins": [], "limit_s": seconds,
+          "cell": id, "python": bool, "cpus": [..] | null, "samples": n, "target_ns": ns,
+          "ops": n | null}
+Answers: {"event": "hello", "protocol": 1, "version": text}, then one of
+         {"event": "refused", "reason": text}
+         {"event": "result", "status": "ok", ...}
+         {"event": "result", "status": "failed" | "invalid" | "unavailable", "reason": text}
+
+Everything that is imported here runs in the process that measures, so it is next to nothing: no
+`json`, `signal`, `os` or `typing` (they cost 15 ms together), above all nothing that makes a
+thread: for good, that ends glibc's fast paths for single-threaded programs.
+"""
+
+import _signal  # type: ignore[import-not-found, unused-ignore]
+import fcntl
+import posix
+import sys
+import time
+from array import array
+
+from capybench._version import __version__
+
+#: Type checkers take this for true; at run time `typing` stays away.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+PROTOCOL = 1
+
+#: What the parent passes to `python -c`. Appended, so that nothing there hides standard modules.
+BOOT = (
+    "import sys; sys.path.append(sys.argv[1]); "
+    "from capybench.worker import main; main(int(sys.argv[2]))"
+)
+
+#: Warm-up ends when the median of the last WINDOW samples is within TOLERANCE of the least of them:
+#: a series that still falls or rises is not steady, one late disturbance does not hold it up.
+WINDOW = 3
+TOLERANCE = 0.05
+#: It is given up after so many samples, or when it took so many times the length of a sample.
+WARMUP_LIMIT = 10
+
+#: Flag bits of a sample, as the core sets them.
+SINGLE_BEFORE, SINGLE_AFTER, CLOCK_BACK, CLOCK_STILL = 1, 2, 4, 8
+
+STATUSES = ("failed", "invalid", "unavailable")
+
+#: Cells that the core only names and Python measures: cell id -> "module:class". Such a class has
+#: the methods of `_core.Run`; the module is imported in the worker, when its cell is asked for.
+PYTHON_RUNS: dict[str, str] = {}
+
+
+class Refusal(Exception):
+    """The request cannot be served; the message says why."""
+
+
+# --- JSON without the json package --------------------------------------------------------------
+
+
+class _Plain:
+    """The settings that the scanner in `_json` reads: everything as it is."""
+
+    strict = True
+    object_hook = None
+    object_pairs_hook = None
+    parse_float = float
+    parse_int = int
+    parse_constant = float
+
+    def __init__(self) -> None:
+        self.memo: dict[str, str] = {}
+
+
+def loads(line: str) -> "Any":
+    """Value of one line of JSON."""
+    try:
+        from _json import make_scanner
+    except ImportError:
+        from json import loads as slow_loads
+
+        return slow_loads(line)
+    return make_scanner(_Plain())(line, 0)[0]  # type: ignore[arg-type]
+
+
+def dumps(value: object) -> str:
+    """One line of JSON, without the newline."""
+    try:
+        from _json import encode_basestring_ascii, make_encoder
+    except ImportError:
+        from json import dumps as slow_dumps
+
+        return slow_dumps(value, separators=(",", ":"))
+    encoder = make_encoder(
+        None, _not_json, encode_basestring_ascii, None, ":", ",", False, False, False
+    )
+    return "".join(encoder(value, 0))
+
+
+def _not_json(value: object) -> None:
+    raise TypeError(f"{type(value).__name__} cannot be told to the parent")
+
+
+# --- the pipe to the parent ---------------------------------------------------------------------
+
+
+def _read_request() -> str:
+    """The line on standard input; ends the process when the parent is gone."""
+    data = b""
+    while not data.endswith(b"\n"):
+        part = posix.read(0, 65536)
+        if not part:
+            posix._exit(0)
+        data += part
+    return data.decode("utf-8")
+
+
+def _end_with_parent() -> None:
+    """From now on the kernel ends this process when the parent's end of the pipe closes.
+
+    A pipe with O_ASYNC sends SIGIO when its last writer goes, and SIGIO's default action ends the
+    process whatever it is doing, without a thread and without the GIL.
+    """
+    # Whatever this process inherited: a parent may have ignored or blocked these two.
+    for number in (_signal.SIGIO, _signal.SIGALRM):
+        _signal.signal(number, _signal.SIG_DFL)
+    _signal.pthread_sigmask(_signal.SIG_UNBLOCK, (_signal.SIGIO, _signal.SIGALRM))
+    fcntl.fcntl(0, fcntl.F_SETOWN, posix.getpid())
+    flags = fcntl.fcntl(0, fcntl.F_GETFL)
+    fcntl.fcntl(0, fcntl.F_SETFL, flags | posix.O_ASYNC | posix.O_NONBLOCK)
+    try:
+        closed = posix.read(0, 1) == b""
+    except BlockingIOError:
+        closed = False
+    if closed:  # It was closed before the signal was armed.
+        posix._exit(0)
+
+
+def _say(answers: int, message: dict[str, object]) -> None:
+    data = (dumps(message) + "\n").encode("ascii")
+    while data:
+        data = data[posix.write(answers, data) :]
+
+
+# --- the work -----------------------------------------------------------------------------------
+
+
+def _load(counting: bool) -> "Any":
+    """The extension: `_ledger` for counts, `_core` for time; never both in one process."""
+    core: Any
+    if counting:
+        from capybench import _ledger as core
+    else:
+        from capybench import _core as core
+    if core.counting is not counting:
+        says = "counts" if core.counting else "does not count"
+        raise Refusal(f"{core.__name__} says that it {says}: the two builds are mixed up")
+    return core
+
+
+def _open(core: "Any", request: "dict[str, Any]") -> "Any":
+    """The run object of the cell: the core's, or a Python one where Python measures."""
+    cell = request["cell"]
+    if not request.get("python"):
+        return core.Run(cell)
+    where = PYTHON_RUNS.get(cell)
+    if where is None:
+        raise Refusal(f"{cell} is measured by Python code, which this version does not have")
+    module, _, name = where.partition(":")
+    return getattr(__import__(module, fromlist=[name]), name)(cell)
+
+
+def _list(core: "Any") -> dict[str, object]:
+    return {
+        "build": core.build(),
+        "abi_version": core.abi_version,
+        "python": sys.version.split()[0],
+        "suites": core.suites(),
+        "cells": core.cases(),
+    }
+
+
+def _count(core: "Any", request: "dict[str, Any]") -> dict[str, object]:
+    with _open(core, request) as run:
+        ledger = run.ledger(request["ops"])
+        run.verify()
+    return {"ledger": ledger, "ops": request["ops"]}
+
+
+def _warm_up(run: "Any", ops: int, target_ns: int) -> dict[str, object]:
+    """Measure until the series is steady; `steady` is null where too few samples could tell."""
+    one, flag = array("Q", [0]), array("Q", [0])
+    seen: list[int] = []
+    steady = None
+    while steady is not True and len(seen) < WARMUP_LIMIT and sum(seen) < WARMUP_LIMIT * target_ns:
+        run.measure(ops, one, flag)
+        seen.append(one[0])
+        if len(seen) >= WINDOW:
+            last = sorted(seen[-WINDOW:])
+            steady = last[WINDOW // 2] <= (1 + TOLERANCE) * last[0]
+    return {"samples_ns": seen, "steady": steady}
+
+
+def _measure(core: "Any", request: "dict[str, Any]") -> dict[str, object]:
+    count, target_ns = request["samples"], request["target_ns"]
+    with _open(core, request) as run:
+        ready_ns = time.monotonic_ns()
+        ops = request["ops"] or run.calibrate(target_ns)
+        warmup = _warm_up(run, ops, target_ns)
+        samples, flags = array("Q", bytes(8 * count)), array("Q", bytes(8 * count))
+        before = run.usage()
+        got = run.measure(ops, samples, flags)
+        usage = run.usage()
+        threads = len(posix.listdir("/proc/self/task"))
+        if got != count:
+            raise Refusal(f"{got} samples came back instead of {count}")
+        run.verify()
+        facts = run.facts()
+    for key, value in before.items():
+        usage[key] -= value  # The core's sums include the warm-up.
+    usage["threads"] = threads
+    return {
+        "ops": ops,
+        "samples_ns": list(samples),
+        "flags": list(flags),
+        "single_before": all(flag & SINGLE_BEFORE for flag in flags),
+        "single_after": all(flag & SINGLE_AFTER for flag in flags),
+        "usage": usage,
+        "warmup": warmup,
+        "facts": facts,
+        "ready_ns": ready_ns,
+    }
+
+
+def _serve(request: "dict[str, Any]") -> dict[str, object]:
+    if request.get("cpus"):
+        posix.sched_setaffinity(0, request["cpus"])
+    if request.get("plugins"):
+        raise Refusal("this version does not load plug-ins")
+    op = request["op"]
+    if op not in ("list", "measure", "count"):
+        raise Refusal(f"there is no request {op!r}; there are list, measure and count")
+    core = _load(op == "count")
+    try:
+        if op == "list":
+            return _list(core)
+        return _count(core, request) if op == "count" else _measure(core, request)
+    except core.CoreError as error:
+        status = getattr(error, "status", "failed")
+        known = status if status in STATUSES else "failed"
+        return {"status": known, "reason": str(error)}
+
+
+def main(answers: int) -> None:
+    """Serve one request, answer on the descriptor `answers`, and end."""
+    _signal.signal(_signal.SIGINT, _signal.SIG_IGN)
+    # Children of a cell must not hold the parent's pipe open.
+    posix.set_inheritable(answers, False)
+    request = loads(_read_request())
+    _end_with_parent()
+    # The parent's watchdog is the first line; this holds should the parent itself be stopped.
+    _signal.alarm(int(request.get("limit_s", 60)) + 5)
+    _say(answers, {"event": "hello", "protocol": PROTOCOL, "version": __version__})
+    theirs = request.get("protocol")
+    if theirs != PROTOCOL:
+        reason = (
+            f"the measured build (capybench {__version__}) speaks worker protocol {PROTOCOL}, "
+            f"the calling one protocol {theirs}"
+        )
+        _say(answers, {"event": "refused", "reason": reason})
+        return
+    try:
+        result = {"event": "result", "status": "ok", **_serve(request)}
+    except Refusal as error:
+        result = {"event": "result", "status": "failed", "reason": str(error)}
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}".rstrip(": ")
+        result = {"event": "result", "status": "failed", "reason": reason}
+    if request.get("inspect"):
+        result["modules"] = sorted(sys.modules)
+        result["threads"] = len(posix.listdir("/proc/self/task"))
+    _say(answers, result)
