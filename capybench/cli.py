@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from .cases import Cell
     from .plan import Plan, Step
-    from .results import RunResult
+    from .results import CellResult, RunResult
     from .settings import Settings
     from .tables import View
 
@@ -190,6 +190,7 @@ def _plan(args: argparse.Namespace, settings: Settings) -> Any:
     chosen = cases.select(
         listing, args.patterns, args.keyword, quick_only=quick and not args.patterns
     )
+    _check_view(settings, _view(settings), chosen)
     if not args.dry_run and not any(cell.available for cell in chosen):
         raise _NothingError(_all_unavailable(chosen))
     return plan.make_plan(
@@ -240,7 +241,7 @@ def _finished(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def _result(document: dict[str, Any]) -> RunResult:
-    from .results import RunResult
+    from .results import CellResult, RunResult
 
     return RunResult.from_dict(document)
 
@@ -403,8 +404,9 @@ def _fill_show(parser: argparse.ArgumentParser) -> None:
 def _show_command(args: argparse.Namespace) -> int:
     settings = _settings(args)
     view = _view(settings)
-    _check_view(settings, view)
-    _show(open_run(args.run), settings, view)
+    result = open_run(args.run)
+    _check_view(settings, view, result.cells)
+    _show(result, settings, view)
     return OK
 
 
@@ -468,16 +470,18 @@ def _view(settings: Settings) -> View:
     )
 
 
-def _check_view(settings: Settings, view: View) -> None:
-    """Find out before anything is measured what a wrong view would end with."""
+def _check_view(
+    settings: Settings, view: View, cells: Sequence[Cell] | Sequence[CellResult] = ()
+) -> None:
+    """Find out before anything is measured (or drawn) what a wrong view would end with."""
     from . import styles, tables
 
     if settings.was_set("style"):
-        styles.check(settings.get("style"))
-    if view.unit is not None:
-        tables.find_unit(view.unit)
-    if view.sort not in tables.SORTS:
-        raise tables.TableError(f"unknown order {view.sort!r}; known: {', '.join(tables.SORTS)}")
+        suites = {cell.suite for cell in cells} or None
+        styles.check(settings.get("style"), suites)
+    units = {cell.unit for cell in cells}
+    events = {name for cell in cells for name in cell.ledger or {}}
+    tables.check_view(view, units, events)
 
 
 def _show(result: RunResult, settings: Settings, view: View, json: bool = False) -> None:
@@ -585,6 +589,8 @@ COMMANDS: tuple[_Command, ...] = (
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line (None: the process') and return its exit code."""
+    if sys.stdout is None:  # Started with stdout closed: nobody wants the results now.
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         # A terminal that cannot show a character must not end a run.
         if hasattr(stream, "reconfigure"):
@@ -605,5 +611,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         _say("interrupted")
         return INTERRUPTED
     except OSError as error:
-        _say(str(error))
+        where = f" {error.filename}" if error.filename else ""
+        _say(f"the system refused{where}: {error.strerror or error}")
         return ENVIRONMENT

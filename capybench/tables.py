@@ -11,7 +11,7 @@ import csv
 import io
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -67,13 +67,15 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table with a title and notes below; `headings` name the group and the label of a row."""
+    """A table with a title. `headings` name the group and the label of a row; below stand `notes`,
+    which a reader must heed, and `remarks`, such as a source."""
 
     title: str
     columns: tuple[Column, ...]
     groups: tuple[Group, ...]
     headings: tuple[str, str] = ("case", "contender")
     notes: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,9 +293,7 @@ def summary_tables(result: RunResult, view: View | None = None) -> tuple[Table, 
     that no case has.
     """
     view = view or View()
-    if view.sort not in SORTS:
-        raise TableError(f"unknown order {view.sort!r}; known: {', '.join(SORTS)}")
-    _check_unit(result, view)
+    check_view(view, {cell.unit for cell in result.cells}, counted_events(result.cells))
     baselines, ratios = ratios_to_baseline(result, view.baseline)
     suites: dict[tuple[str, str, str], list[CellResult]] = {}
     for cell in result.cells:
@@ -304,13 +304,23 @@ def summary_tables(result: RunResult, view: View | None = None) -> tuple[Table, 
     )
 
 
-def _check_unit(result: RunResult, view: View) -> None:
-    if view.unit is None:
-        return
-    unit = find_unit(view.unit)[0]
-    present = sorted({cell.unit for cell in result.cells})
-    if present and unit not in present:
-        raise TableError(f"{view.unit!r} does not fit: the cells are in {', '.join(present)}")
+def counted_events(cells: Iterable[CellResult]) -> set[str]:
+    """Names of all events that some ledger of the cells counts."""
+    return {name for cell in cells for name in cell.ledger or {}}
+
+
+def check_view(view: View, units: Collection[str], events: Collection[str]) -> None:
+    """TableError for a view that cells of these units (none: not known yet), with ledgers of these
+    events, cannot be shown in."""
+    if view.sort not in SORTS:
+        raise TableError(f"unknown order {view.sort!r}; known: {', '.join(SORTS)}")
+    if view.unit is not None and find_unit(view.unit)[0] not in (units or _SCALES):
+        present = ", ".join(sorted(units))
+        raise TableError(f"{view.unit!r} does not fit: the cells are in {present}")
+    known = [*_COLUMNS, *LEDGER_KEYS, *sorted(set(events) - set(LEDGER_KEYS))]
+    for key in view.columns or ():
+        if key not in known:
+            raise TableError(f"unknown column {key!r}; known: {', '.join(known)}")
 
 
 def ratios_to_baseline(
@@ -347,7 +357,7 @@ def _suite_table(
     title, mixed = _interval_title([cell for cell in cells if cell.summary.median is not None])
     context = _Context(unit, scale, ratios, baselines, title, mixed)
     keys = _usual_keys(suite, cells, ratios) if view.columns is None else view.columns
-    columns = [_column(key, cells) for key in keys]
+    columns = [_column(key) for key in keys]
     cases: dict[str, list[CellResult]] = {}
     for cell in cells:
         cases.setdefault(cell.case, []).append(cell)
@@ -381,14 +391,9 @@ def _usual_keys(
     return tuple(keys)
 
 
-def _column(key: str, cells: Sequence[CellResult]) -> tuple[Column, _Text]:
-    if key in _COLUMNS:
-        return _COLUMNS[key]
-    counted = {name for cell in cells for name in cell.ledger or {}}
-    if key in LEDGER_KEYS or key in counted:
-        return Column(key, key, 5), _per_op(key)
-    known = [*_COLUMNS, *LEDGER_KEYS, *sorted(counted - set(LEDGER_KEYS))]
-    raise TableError(f"unknown column {key!r}; known: {', '.join(known)}")
+def _column(key: str) -> tuple[Column, _Text]:
+    """A column by its name; whatever is not known by name is an event of the ledger."""
+    return _COLUMNS.get(key) or (Column(key, key, 5), _per_op(key))
 
 
 def _titled(column: Column, context: _Context) -> Column:
@@ -580,9 +585,10 @@ def _draw_table(table: Table, width: int, line: _Line) -> None:
     if dropped:
         for piece in _folded(f"not shown at this width: {', '.join(dropped)}", width):
             line((piece, "dim"))
-    for note in table.notes:
-        for piece in _folded(note, width):
-            line((piece, "yellow"))
+    for texts, style in ((table.notes, "yellow"), (table.remarks, "dim")):
+        for text in texts:
+            for piece in _folded(text, width):
+                line((piece, style))
 
 
 def _heading(table: Table, layout: _Layout) -> list[str]:
@@ -744,8 +750,8 @@ def markdown(
                 left = [group.name, row.label] if labelled else [group.name]
                 lines.append(_markdown_row([*left, *values]))
         blocks.append("\n".join(lines))
-        if table.notes:
-            blocks.append("\n".join(f"- {_escaped(note)}" for note in table.notes))
+        if below := (*table.notes, *table.remarks):
+            blocks.append("\n".join(f"- {_escaped(text)}" for text in below))
     if legend:
         blocks.append("\n".join(f"<sub>{_escaped(text)}</sub>  " for text in legend))
     return "\n\n".join(blocks) + "\n"

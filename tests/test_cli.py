@@ -260,6 +260,22 @@ def test_the_plan_is_printed_and_nothing_measured(flag: str, core: Fake, capsys:
     assert not RUNS.exists()
 
 
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--style", "capy"], "prints none of the selected suites, but coroutine, frame_alloc"),
+        (["--unit", "MB/s"], "the cells are in ns/op"),
+        (["--columns", "median,mood"], "unknown column 'mood'; known: median"),
+    ],
+)
+def test_a_view_that_does_not_fit_is_found_before_measuring(
+    flags: list[str], message: str, core: Fake, capsys: Captured
+) -> None:
+    assert cli.main(["run", "fake/good/1", *flags, *QUICK]) == 2
+    assert message in sentence(capsys)
+    assert core.log() == []
+
+
 def test_a_budget_below_one_block_names_the_least(core: Fake, capsys: Captured) -> None:
     assert cli.main(["run", "fake/good", "--budget", "0.01s"]) == 2
     assert re.search(r"the least is \d+ s", sentence(capsys))
@@ -547,6 +563,24 @@ def test_a_reader_that_goes_away_is_no_error(form: str) -> None:
     assert process.stderr.read() == b""
     process.stderr.close()
     assert process.wait() == 0
+
+
+def test_a_full_or_closed_stdout() -> None:
+    store("20260101T000000Z-9", synthetic.suites())
+    shell = f"{sys.executable} -m capybench show"
+    env = {**os.environ, "PYTHONPATH": str(PACKAGE.parent)}
+    for redirection, code, message in (
+        (">/dev/full", 3, "capybench: the system refused: No space left on device\n"),
+        (">&-", 0, ""),
+    ):
+        done = subprocess.run(
+            ["/bin/sh", "-c", f"{shell} {redirection}"],
+            stderr=subprocess.PIPE,
+            text=True,
+            env=env,
+            check=False,
+        )
+        assert (done.returncode, done.stderr) == (code, message)
 
 
 def test_a_progress_bar_only_on_a_terminal(fake: Fake) -> None:

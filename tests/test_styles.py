@@ -116,7 +116,7 @@ def test_unknown_styles_and_runs_without_a_suite_of_the_page() -> None:
     run = RunResult.from_dict(synthetic.document(synthetic.cell("noop/op@core")))
     with pytest.raises(styles.StyleError, match="unknown style 'x'; known: capy"):
         styles.style_tables("x", run)
-    with pytest.raises(styles.StyleError, match="none of the suites"):
+    with pytest.raises(styles.StyleError, match="none of the selected suites, but coroutine"):
         styles.style_tables("capy", run)
 
 

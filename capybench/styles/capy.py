@@ -29,11 +29,14 @@ from ..tables import (
 TITLE = "Capy page: ns/op for coroutines, ms and per cent for frame allocation, published beside"
 
 
+SUITES = ("coroutine", "frame_alloc")
+
+
 def tables(result: RunResult) -> tuple[Table, ...]:
     """One table for each suite of the run that the page has."""
     cells = {cell.id: cell for cell in result.cells}
     found = []
-    for suite, form in (("coroutine", _coroutine), ("frame_alloc", _frame_alloc)):
+    for suite, form in zip(SUITES, (_coroutine, _frame_alloc), strict=True):
         if any(cell.suite == suite for cell in result.cells):
             found.append(form(result, cells, tables_of(suite)[0]))
     return tuple(found)
@@ -110,7 +113,7 @@ def _coroutine(result: RunResult, cells: dict[str, CellResult], page: Published)
         ),
         groups=tuple(groups),
         headings=("case", "contender"),
-        notes=_source(page),
+        remarks=_source(page),
     )
 
 
@@ -173,7 +176,7 @@ def _frame_alloc(result: RunResult, cells: dict[str, CellResult], page: Publishe
         ),
         groups=tuple(groups),
         headings=("allocator", "contender"),
-        notes=_source(page),
+        remarks=_source(page),
     )
 
 
