@@ -241,7 +241,7 @@ def _finished(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def _result(document: dict[str, Any]) -> RunResult:
-    from .results import CellResult, RunResult
+    from .results import RunResult
 
     return RunResult.from_dict(document)
 

@@ -210,6 +210,8 @@ def _interval(cell: CellResult, context: _Context) -> str:
     summary = cell.summary
     if summary.ci_low is not None:
         return span(summary.ci_low, summary.ci_high, summary.median, context.scale)
+    if summary.n < 2:
+        return MISSING
     text = span(summary.low, summary.high, summary.median, context.scale)
     return f"{text} (of {summary.n})" if context.mixed and text != MISSING else text
 
@@ -234,6 +236,8 @@ def _ratio_interval(cell: CellResult, context: _Context) -> str:
         return ""
     if ratio.ci_low is not None:
         return f"{ratio_text(ratio.ci_low)}–{ratio_text(ratio.ci_high)}"
+    if ratio.n < 2:
+        return MISSING
     text = f"{ratio_text(ratio.low)}–{ratio_text(ratio.high)}"
     return f"{text} (of {ratio.n})" if context.mixed else text
 

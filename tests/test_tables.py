@@ -107,6 +107,13 @@ def test_rows_with_unequal_n_state_it() -> None:
     assert texts(table, "interval")["x@task"].endswith("(of 2)")
 
 
+def test_one_process_has_neither_spread_nor_range() -> None:
+    cells = [synthetic.cell(f"s/c@{name}", [[1000, 2000]]) for name in ("task", "b")]
+    (table,) = summary_tables(result(*cells))
+    shown = table.groups[0].rows[1].values
+    assert shown == ("1.500", "n/a", tables.MISSING, "0/2", "1.000", tables.MISSING)
+
+
 def test_cases_with_one_contender_show_no_ratio_column() -> None:
     (table,) = summary_tables(result(synthetic.cell("p/a@core"), synthetic.cell("p/b@core")))
     assert "ratio" not in titles(table)

@@ -72,6 +72,8 @@ def _ratio(
 def _ratio_texts(ratio: stats.Ratio | None) -> tuple[str, str]:
     if ratio is None or ratio.value is None:
         return MISSING, ""
+    if ratio.n < 2:
+        return ratio_text(ratio.value), MISSING
     low, high = (ratio.low, ratio.high) if ratio.ci_low is None else (ratio.ci_low, ratio.ci_high)
     return ratio_text(ratio.value), f"{ratio_text(low)}–{ratio_text(high)}"
 
