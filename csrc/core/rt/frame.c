@@ -1,0 +1,3 @@
+#include "rt/frame.h"
+
+CPB_THREAD_LOCAL cpb_resource *cpb_frame_allocator;
