@@ -10,6 +10,8 @@
 #ifndef CPB_RT_TASK_H
 #define CPB_RT_TASK_H
 
+#include "base/thread.h"
+#include "capybench.h"
 #include "rt/executor.h"
 
 /* Embedded at the start of every task frame: visible by design. */
@@ -95,24 +97,79 @@ typedef struct cpb_launch_params {
     int64_t *references; /* NULL, or the count that copies of the executor change: a strand's */
     cpb_resource *allocator;
     const cpb_stop_token *stop;
-    cpb_task_handler handler; /* NULL: the value, if any, is dropped */
+    cpb_task_handler handler;
     void *context;
 } cpb_launch_params;
 
-/* The half of a launch before the task is made: saves the thread's frame allocator and sets the launch's own, so that
- * the task's ramp takes its frame there. */
+/* The launch trampoline: a frame of its own, visible so that a launch can be compiled into its caller, as a template's
+ * is. */
+typedef struct cpb_trampoline {
+    cpb_task base;
+    cpb_env env;
+    cpb_executor guard; /* the work guard's copy of the executor */
+    int64_t *references;
+    cpb_resource *resource;
+    cpb_task_handler handler;
+    void *context;
+    void (*invoke)(struct cpb_trampoline *self);
+    cpb_task *task;
+} cpb_trampoline;
+
+/* The trampoline's ramp: takes the frame through the resource's table, copies executor and handler, starts the work
+ * guard. NULL when there is no memory. */
+cpb_trampoline *cpb_trampoline_create(const cpb_launch_params *params);
+
+/* Ends a trampoline that was never started. */
+void cpb_trampoline_destroy(cpb_trampoline *trampoline);
+
+/* The launch object: what it copies, and the thread's frame allocator that it replaced. */
 typedef struct cpb_launch {
-    cpb_launch_params params;
+    cpb_executor executor;
+    int64_t *references;
     cpb_resource *saved_allocator;
-    cpb_task *trampoline;
+    cpb_trampoline *trampoline;
 } cpb_launch;
 
-/* Allocates the trampoline. CPB_OK or CPB_E_NO_MEMORY. */
-int cpb_launch_begin(cpb_launch *launch, const cpb_launch_params *params);
+/* The half of a launch before the task is made: saves the thread's frame allocator and sets the launch's own, so that
+ * the task's ramp takes its frame there; makes the trampoline. CPB_OK or CPB_E_NO_MEMORY, with nothing left behind. */
+static inline int
+cpb_launch_begin(cpb_launch *launch, const cpb_launch_params *params)
+{
+    launch->executor = params->executor;
+    launch->references = params->references;
+    if (launch->references != NULL)
+        cpb_ref_add(launch->references, 1);
+    launch->saved_allocator = cpb_frame_allocator;
+    cpb_frame_allocator = params->allocator;
+    launch->trampoline = cpb_trampoline_create(params);
+    if (CPB_LIKELY(launch->trampoline != NULL))
+        return CPB_OK;
+    cpb_frame_allocator = launch->saved_allocator;
+    if (launch->references != NULL)
+        cpb_ref_add(launch->references, -1);
+    return CPB_E_NO_MEMORY;
+}
 
 /* Hands over the task (made by its ramp between the two calls; NULL means that its ramp failed, and all is undone),
  * dispatches it and drives it as far as it goes on this thread. CPB_OK or CPB_E_NO_MEMORY. */
-int cpb_launch_start(cpb_launch *launch, cpb_task *task);
+static inline int
+cpb_launch_start(cpb_launch *launch, cpb_task *task)
+{
+    int status = CPB_OK;
+    if (CPB_LIKELY(task != NULL)) {
+        launch->trampoline->task = task;
+        task->continuation = &launch->trampoline->base.frame;
+        task->env = &launch->trampoline->env;
+        cpb_frame_drive(cpb_executor_dispatch(&launch->executor, &task->self));
+    } else {
+        cpb_trampoline_destroy(launch->trampoline);
+        status = CPB_E_NO_MEMORY;
+    }
+    cpb_frame_allocator = launch->saved_allocator;
+    if (launch->references != NULL)
+        cpb_ref_add(launch->references, -1);
+    return status;
+}
 
 /* The return hop of run(executor): a frame that posts the parent's continuation to the parent's executor (specification
  * A.5). */
