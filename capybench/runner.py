@@ -438,7 +438,11 @@ def _open_target(target: Path, head: Mapping[str, Any]) -> _Journal:
     Raises TargetError with one sentence; nothing has been measured then.
     """
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
+        # Only the store's own folder is made; a folder that a user misspelt is an error.
+        if target.parent == RUNS:
+            target.parent.mkdir(parents=True, exist_ok=True)
+        elif not target.parent.is_dir():
+            raise TargetError(f"cannot write {target}: there is no folder {target.parent}")
         if target.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         # Replacing a file needs its folder only, but a file that its owner made read-only stays.

@@ -303,7 +303,14 @@ def test_unwritable_target_is_found_out_before_measuring(fake: Fake, tmp_path: P
     (tmp_path / "file").write_text("")
     folder = tmp_path / "folder"
     folder.mkdir()
-    for target in (tmp_path / "file" / "out.json", folder, tmp_path / ("x" * 300), "/proc/o.json"):
+    missing = tmp_path / "missing" / "out.json"
+    for target in (
+        tmp_path / "file" / "out.json",
+        folder,
+        missing,
+        tmp_path / ("x" * 300),
+        "/proc/o.json",
+    ):
         with pytest.raises(TargetError, match="cannot write") as caught:
             fake.run("fake/good/10", target=Path(target))
         assert caught.value.exit_code == 3
