@@ -68,6 +68,15 @@ cpb_strand_init(cpb_strand *strand, cpb_strand_service *service, cpb_executor in
         free(impl);
         return CPB_E_NO_MEMORY;
     }
+    if (cpb_atomic_load_relaxed(&service->cached_invoker) == NULL) {
+        /* So that memory can run out here, where it can be reported, and not in a post. */
+        void *frame = cpb_heap_alloc(sizeof(invoker));
+        if (frame == NULL) {
+            free(impl);
+            return CPB_E_NO_MEMORY;
+        }
+        cpb_atomic_store_release(&service->cached_invoker, frame);
+    }
     impl->references = 1;
     atomic_init(&impl->running_thread, NO_THREAD);
     atomic_init(&impl->service, service);
@@ -202,7 +211,7 @@ enqueue(cpb_strand *strand, cpb_continuation *continuation)
         return;
     invoker *self = make_invoker(strand->impl);
     if (CPB_UNLIKELY(self == NULL))
-        abort(); /* The queue would never be served: there is nobody to report to, as with a throwing noexcept post. */
+        abort(); /* Only where invokers of one service overlap and memory is out: a post has nobody to tell. */
     cpb_executor_post(&strand->inner, &self->self);
 }
 

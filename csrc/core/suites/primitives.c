@@ -108,7 +108,9 @@ DEFINE_RUN(call_indirect, CPB_INDIRECT(state->callee)(&done);)
 DEFINE_RUN(frame_recycling, {
     cpb_frame_allocator = cpb_recycling_resource();
     void *frame = cpb_primitive_frame_alloc();
-    done += frame != NULL;
+    if (CPB_UNLIKELY(frame == NULL))
+        return run->host->fail(run, CPB_E_NO_MEMORY, "no memory for a frame");
+    done++;
     cpb_primitive_frame_free(frame);
 })
 
