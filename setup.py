@@ -26,12 +26,16 @@ def refuse_unsupported() -> None:
         sys.exit(f"capybench builds on Linux only, and this is {sys.platform}.")
     libc, version = platform.libc_ver()
     if libc != "glibc":
-        sys.exit("capybench needs the GNU C library (glibc 2.32 or newer); this Python runs on another one, such as musl.")
+        sys.exit(
+            "capybench needs the GNU C library (glibc 2.32 or newer); this Python runs on another one, such as musl."
+        )
     found = tuple(int(part) for part in re.findall(r"\d+", version)[:2])
     if found < GLIBC_LEAST:
         sys.exit(f"capybench needs glibc 2.32 or newer, and this system has {version}.")
     if sysconfig.get_config_var("Py_GIL_DISABLED"):
-        sys.exit("capybench does not support free-threaded Python yet; build it with the default build of Python.")
+        sys.exit(
+            "capybench does not support free-threaded Python yet; build it with the default build of Python."
+        )
 
 
 def last_flags() -> list[str]:
@@ -47,8 +51,17 @@ def extension(name: str, *, counting: bool) -> Extension:
     """Describe one module; both are built from the same sources."""
     os.chdir(ROOT)
     sources = sorted(str(p) for folder in ("core", "ext") for p in (CSRC / folder).rglob("*.[cS]"))
-    headers = sorted(str(p) for p in CSRC.rglob("*.h")) + sorted(str(p) for p in CSRC.rglob("*.def"))
-    warnings = ["-Wall", "-Wextra", "-Wshadow", "-Wstrict-prototypes", "-Wmissing-prototypes", "-Wvla"]
+    headers = sorted(str(p) for p in CSRC.rglob("*.h")) + sorted(
+        str(p) for p in CSRC.rglob("*.def")
+    )
+    warnings = [
+        "-Wall",
+        "-Wextra",
+        "-Wshadow",
+        "-Wstrict-prototypes",
+        "-Wmissing-prototypes",
+        "-Wvla",
+    ]
     if os.environ.get("CAPYBENCH_WERROR") == "1":
         warnings.append("-Werror")
     flags = last_flags()

@@ -278,9 +278,7 @@ def list_in_worker(variant: Variant | None = None, *, timeout_s: float = 30.0) -
         EnvironmentFault: no extension there, or its worker fails; the message says how.
     """
     variant = variant or installed_variant()
-    env = environment.worker_environment(
-        os.environ, static_tls=True, folders=_folders(variant)
-    )
+    env = environment.worker_environment(os.environ, static_tls=True, folders=_folders(variant))
     outcome = ask_worker({"op": "list"}, variant, env, timeout_s=timeout_s)
     if outcome.status != "ok":
         reason = outcome.reason or outcome.status
@@ -470,9 +468,7 @@ def save_document(document: Mapping[str, Any], target: Path) -> None:
     try:
         write_atomic(target, document_text(document))
     except OSError as error:
-        raise SaveError(
-            f"cannot save {target}: {error.strerror}", dict(document)
-        ) from error
+        raise SaveError(f"cannot save {target}: {error.strerror}", dict(document)) from error
 
 
 def run_plan(
@@ -667,10 +663,7 @@ class _Run:
         # jemalloc's thread-locals fit only where the loader reserves room; all contenders of its
         # case get the same environment.
         self._static_tls = {
-            cell.id
-            for case in plan.cases
-            if "jemalloc" in case.contenders
-            for cell in case.cells
+            cell.id for case in plan.cases if "jemalloc" in case.contenders for cell in case.cells
         }
 
     # --- carrying out

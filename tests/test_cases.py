@@ -38,8 +38,10 @@ def ids(*patterns: str, **more: object) -> list[str]:
 @pytest.mark.parametrize(
     ("pattern", "expected"),
     [
-        ("coroutine/run_async/depth1", {"coroutine/run_async/depth1@task",
-                                        "coroutine/run_async/depth1@callback"}),
+        (
+            "coroutine/run_async/depth1",
+            {"coroutine/run_async/depth1@task", "coroutine/run_async/depth1@callback"},
+        ),
         ("coroutine/run_async/depth1@task", {"coroutine/run_async/depth1@task"}),
         ("coroutine/strand", {"coroutine/strand/depth1@task"}),
         ("coroutine/strand/", {"coroutine/strand/depth1@task"}),
@@ -50,10 +52,15 @@ def ids(*patterns: str, **more: object) -> list[str]:
         ("frame_alloc@malloc", {"frame_alloc/chain66@malloc"}),
         ("*@callback", {"coroutine/run_async/depth1@callback"}),
         ("odd/[1]", {"odd/[1]@x"}),
-        ("coroutine/*/depth?", {"coroutine/run_async/depth1@task",
-                                "coroutine/run_async/depth1@callback",
-                                "coroutine/run_async/depth2@task",
-                                "coroutine/strand/depth1@task"}),
+        (
+            "coroutine/*/depth?",
+            {
+                "coroutine/run_async/depth1@task",
+                "coroutine/run_async/depth1@callback",
+                "coroutine/run_async/depth2@task",
+                "coroutine/strand/depth1@task",
+            },
+        ),
     ],
 )
 def test_pattern(pattern: str, expected: set[str]) -> None:
@@ -67,7 +74,9 @@ def test_no_pattern_means_all_and_star_too() -> None:
 
 def test_patterns_add_up_and_a_cell_comes_once() -> None:
     assert ids("odd/1", "odd", "frame_alloc@malloc") == [
-        "frame_alloc/chain66@malloc", "odd/[1]@x", "odd/1@x"
+        "frame_alloc/chain66@malloc",
+        "odd/[1]@x",
+        "odd/1@x",
     ]
 
 
@@ -79,16 +88,26 @@ def test_numbers_are_in_natural_order() -> None:
 
 
 def test_words_keep_the_order_of_registration_and_cases_stay_together() -> None:
-    cells = [cell("s/native/2@b"), cell("s/erased/1@a"), cell("t/x@a"), cell("s/native/1@b"),
-             cell("s/native/2@a")]
+    cells = [
+        cell("s/native/2@b"),
+        cell("s/erased/1@a"),
+        cell("t/x@a"),
+        cell("s/native/1@b"),
+        cell("s/native/2@a"),
+    ]
     assert [made.id for made in ordered(cells)] == [
-        "s/native/1@b", "s/native/2@b", "s/native/2@a", "s/erased/1@a", "t/x@a"
+        "s/native/1@b",
+        "s/native/2@b",
+        "s/native/2@a",
+        "s/erased/1@a",
+        "t/x@a",
     ]
 
 
 def test_quick_takes_all_contenders_of_marked_cases() -> None:
     assert ids(quick_only=True) == [
-        "coroutine/run_async/depth1@task", "coroutine/run_async/depth1@callback"
+        "coroutine/run_async/depth1@task",
+        "coroutine/run_async/depth1@callback",
     ]
     assert ids("odd", quick_only=True) == ["odd/[1]@x", "odd/1@x"]
     with pytest.raises(SelectionError, match="marked quick"):

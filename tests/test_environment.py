@@ -22,7 +22,10 @@ def test_allocator_and_preload_variables_do_not_reach_workers() -> None:
     made = environment.worker_environment(env)
     assert set(made) == {"PATH", "MY_LD_PRELOAD", "LD_LIBRARY_PATH", environment.PADDING_VARIABLE}
     assert list(environment.influences(env)) == [
-        "GLIBC_TUNABLES", "LD_PRELOAD", "MALLOC_", "MALLOC_ARENA_MAX"
+        "GLIBC_TUNABLES",
+        "LD_PRELOAD",
+        "MALLOC_",
+        "MALLOC_ARENA_MAX",
     ]
     kept = environment.worker_environment(env, keep=True)
     assert env.items() <= kept.items()
@@ -33,7 +36,8 @@ def test_room_for_jemalloc_is_added_to_what_is_kept() -> None:
     assert plain["GLIBC_TUNABLES"] == environment.STATIC_TLS
     env = {"GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"}
     assert environment.worker_environment(env, static_tls=True) == {
-        "GLIBC_TUNABLES": environment.STATIC_TLS, environment.PADDING_VARIABLE: ""
+        "GLIBC_TUNABLES": environment.STATIC_TLS,
+        environment.PADDING_VARIABLE: "",
     }
     kept = environment.worker_environment(env, keep=True, static_tls=True)
     assert kept["GLIBC_TUNABLES"] == f"glibc.malloc.tcache_count=0:{environment.STATIC_TLS}"

@@ -173,8 +173,10 @@ def test_numbers_out_of_range(wrong: dict[str, int]) -> None:
 
 
 def test_unavailable_cells_are_kept_but_not_run() -> None:
-    cells = (*listing({"x": 2}).cells,
-             Cell("s/x@c9", "s", "x", "c9", available=False, reason="no device"))
+    cells = (
+        *listing({"x": 2}).cells,
+        Cell("s/x@c9", "s", "x", "c9", available=False, reason="no device"),
+    )
     base = listing({"x": 1})
     plan = make_plan(base, cells, seed=1, allowed_cpus=[0])
     assert len(plan.cells) == 3

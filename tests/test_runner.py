@@ -63,9 +63,7 @@ print(json.dumps(document["run"]))
 """
 
 
-def start_run(
-    fake: Fake, target: Path, *patterns: str, seed: int = 5
-) -> subprocess.Popen[str]:
+def start_run(fake: Fake, target: Path, *patterns: str, seed: int = 5) -> subprocess.Popen[str]:
     program = PROGRAM.format(
         parent=str(PACKAGE.parent),
         path=fake.variant.path,
@@ -97,9 +95,7 @@ def test_document_of_a_run(fake: Fake, tmp_path: Path) -> None:
     assert run["path"] == str(target)
     assert run["clock"] == {"samples": 24, "stepped_back": 0, "stood_still": 0}
     cells = by_id(document)
-    assert list(cells) == [
-        "fake/good/1@a", "fake/good/1@b", "fake/good/1@c", "fake/stepped@a"
-    ]
+    assert list(cells) == ["fake/good/1@a", "fake/good/1@b", "fake/good/1@c", "fake/stepped@a"]
     assert [cell["baseline"] for cell in cells.values()] == [False, True, False, True]
     cell = cells["fake/good/1@a"]
     assert (cell["status"], cell["reason"], cell["ops"]) == ("ok", None, 10)
@@ -125,7 +121,9 @@ def test_counts_have_exactly_the_ledgers_keys(fake: Fake, tmp_path: Path) -> Non
     assert tuple(ledger) == runner.LEDGER
     assert (ledger["mutex_pairs"], ledger["seq_cst_stores"]) == (3, 5)
     assert list(counters)[:3] == [
-        "heap_allocs_per_op", "resource_allocs_per_op", "heap_bytes_per_op"
+        "heap_allocs_per_op",
+        "resource_allocs_per_op",
+        "heap_bytes_per_op",
     ]
     assert counters["heap_bytes_per_op"] == 96
     assert counters["fifo_pushes_per_op"] == 0.5
@@ -136,8 +134,14 @@ def test_counts_have_exactly_the_ledgers_keys(fake: Fake, tmp_path: Path) -> Non
 def test_document_fits_its_schema(fake: Fake, tmp_path: Path) -> None:
     jsonschema = pytest.importorskip("jsonschema")
     schema = json.loads((PACKAGE / "schema" / "capybench-1.schema.json").read_text())
-    document = fake.run("fake/good", "fake/two", "fake/gone", "fake/segv", "fake/miscounts",
-                        target=tmp_path / "o.json")
+    document = fake.run(
+        "fake/good",
+        "fake/two",
+        "fake/gone",
+        "fake/segv",
+        "fake/miscounts",
+        target=tmp_path / "o.json",
+    )
     jsonschema.validate(document, schema)
     assert results.load(tmp_path / "o.json").to_dict() == document
 
@@ -566,11 +570,17 @@ def test_run_and_load_from_python(tmp_path: Path) -> None:
 
     target = tmp_path / "o.json"
     result = capybench.run(
-        ["noop/op", "coroutine/run_async/depth1"], quick=True, blocks=2, samples=2, seed=3,
+        ["noop/op", "coroutine/run_async/depth1"],
+        quick=True,
+        blocks=2,
+        samples=2,
+        seed=3,
         target=target,
     )
     assert [cell.id for cell in result.cells] == [
-        "coroutine/run_async/depth1@task", "coroutine/run_async/depth1@callback", "noop/op@core"
+        "coroutine/run_async/depth1@task",
+        "coroutine/run_async/depth1@callback",
+        "noop/op@core",
     ]
     for cell in result.cells:
         assert (cell.status, cell.summary.n) == ("ok", 2), cell.reason

@@ -72,7 +72,16 @@ class Bare:
 
 def test_json_without_the_package_agrees_with_it() -> None:
     values: list[object] = [
-        None, True, -1, 2**64 - 1, 1.5, "é\n\"\u2028😀", [], {}, {"a": [1, {"b": None}]}, "x" * 5000
+        None,
+        True,
+        -1,
+        2**64 - 1,
+        1.5,
+        'é\n"\u2028😀',
+        [],
+        {},
+        {"a": [1, {"b": None}]},
+        "x" * 5000,
     ]
     for value in values:
         assert json.loads(worker.dumps(value)) == value
@@ -149,9 +158,7 @@ def test_mixed_up_builds_are_refused(fake: Fake, tmp_path: Path) -> None:
     core.write_text(core.read_text().replace("counting = False", "counting = True", 1))
     outcome = ask(mixed, "measure", "fake/good/1@a")
     assert outcome.status == "failed"
-    assert outcome.reason == (
-        "capybench._core says that it counts: the two builds are mixed up"
-    )
+    assert outcome.reason == ("capybench._core says that it counts: the two builds are mixed up")
 
 
 @pytest.mark.parametrize(
@@ -206,8 +213,16 @@ def test_own_group_and_deaf_to_ctrl_c(fake: Fake) -> None:
 
 @pytest.mark.parametrize("cell", ["fake/hang@a", "fake/stuck@a"])
 def test_ends_when_its_pipe_closes_in_the_middle_of_a_cell(fake: Fake, cell: str) -> None:
-    request = {"protocol": worker.PROTOCOL, "op": "measure", "cell": cell, "samples": 1,
-               "target_ns": 1000, "ops": 1, "cpus": None, "limit_s": 60}
+    request = {
+        "protocol": worker.PROTOCOL,
+        "op": "measure",
+        "cell": cell,
+        "samples": 1,
+        "target_ns": 1000,
+        "ops": 1,
+        "cpus": None,
+        "limit_s": 60,
+    }
     bare = Bare(fake.variant, request)
     try:
         assert bare.line()["event"] == "hello"
@@ -231,8 +246,16 @@ def test_ends_when_the_parent_is_gone_before_the_request(fake: Fake) -> None:
 
 def test_its_own_alarm_ends_it_when_no_watchdog_does(fake: Fake) -> None:
     # limit_s + 5 seconds is the alarm; a negative limit makes it short.
-    request = {"protocol": worker.PROTOCOL, "op": "measure", "cell": "fake/stuck@a", "samples": 1,
-               "target_ns": 1000, "ops": 1, "cpus": None, "limit_s": -4}
+    request = {
+        "protocol": worker.PROTOCOL,
+        "op": "measure",
+        "cell": "fake/stuck@a",
+        "samples": 1,
+        "target_ns": 1000,
+        "ops": 1,
+        "cpus": None,
+        "limit_s": -4,
+    }
     bare = Bare(fake.variant, request)
     try:
         assert bare.process.wait(20) == -signal.SIGALRM
@@ -276,8 +299,16 @@ def test_a_worker_of_the_real_core_is_bare_and_single_threaded() -> None:
     modules = set(result["modules"])
     assert {"capybench._core", "capybench.worker"} <= modules
     assert not modules & {
-        "capybench._ledger", "capybench.runner", "dataclasses", "json", "numpy", "rich", "site",
-        "subprocess", "threading", "typing",
+        "capybench._ledger",
+        "capybench.runner",
+        "dataclasses",
+        "json",
+        "numpy",
+        "rich",
+        "site",
+        "subprocess",
+        "threading",
+        "typing",
     }
 
 
@@ -295,7 +326,9 @@ def test_importing_the_package_loads_neither_numpy_nor_rich() -> None:
     )
     done = subprocess.run(
         [sys.executable, "-I", "-S", "-c", code, str(PACKAGE.parent)],
-        capture_output=True, text=True, check=True,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert set(done.stdout.split()) == {"capybench", "capybench._version"}
 

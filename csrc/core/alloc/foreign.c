@@ -39,7 +39,7 @@ open_in_folders(const char *name)
         char path[4096];
         int length = snprintf(path, sizeof path, "%.*s/%s", (int)(end - folders), folders, name);
         if (length > 0 && (size_t)length < sizeof path) {
-            void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+            void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
             if (library != NULL)
                 return library;
         }
@@ -57,7 +57,7 @@ open_library(cpb_foreign_kind kind, const char **reason)
     for (const char *const *name = wanted->names; *name != NULL; name++) {
         void *library = open_in_folders(*name);
         if (library == NULL)
-            library = dlopen(*name, RTLD_NOW | RTLD_LOCAL);
+            library = dlopen(*name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
         if (library != NULL)
             return library;
         const char *error = dlerror();
@@ -177,5 +177,7 @@ cpb_foreign_open(cpb_foreign *foreign, cpb_foreign_kind kind)
 void
 cpb_foreign_close(cpb_foreign *foreign)
 {
+    if (foreign->library != NULL)
+        dlclose(foreign->library);
     foreign->library = NULL;
 }

@@ -25,13 +25,15 @@ typedef struct cpb_foreign {
  * site-packages. */
 #define CPB_LIBRARY_PATH_VARIABLE "CAPYBENCH_LIBRARY_PATH"
 
-/* NULL when the library can be opened, else a static sentence that says what to install. Opens and closes it. */
+/* NULL when the library can be opened, else a static sentence that says what to install. Once opened, a
+ * library stays mapped: an allocator that is unloaded and loaded again leaves its arenas behind each time. */
 const char *cpb_foreign_unavailable(cpb_foreign_kind kind);
 
 /* Opens the library. CPB_OK or CPB_E_UNAVAILABLE. */
 int cpb_foreign_open(cpb_foreign *foreign, cpb_foreign_kind kind);
 
-/* Forgets the library, which stays mapped: allocators keep thread-local state that must outlive their last use. */
+/* Forgets the library, which stays mapped: allocators keep thread-local state that must outlive their last use. Its
+ * blocks must be freed before. */
 void cpb_foreign_close(cpb_foreign *foreign);
 
 #endif
