@@ -140,7 +140,9 @@ print(json.dumps([
 )
 def test_an_unsupported_system_gets_one_sentence(tree: Path, patch: str, sentence: str) -> None:
     code = (
-        f"import sys, platform; {patch}; sys.argv = ['setup.py', '--name']; __file__ = 'setup.py'; "
+        # setuptools itself must be loaded before the system is made to look like another one.
+        "import sys, platform, setuptools.command.build_ext, setuptools.command.build_py; "
+        f"{patch}; sys.argv = ['setup.py', '--name']; __file__ = 'setup.py'; "
         "exec(open(__file__).read())"
     )
     done = subprocess.run(
