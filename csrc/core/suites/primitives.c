@@ -20,7 +20,7 @@
 typedef struct primitives_state {
     uint64_t expected;
     uint64_t done;
-    void (*callee)(uint64_t *);
+    uint64_t (*callee)(uint64_t);
     pthread_mutex_t mutex;
     _Atomic(uint64_t) word;
     uint32_t futex;
@@ -101,9 +101,9 @@ setup_pipe(cpb_run *run)
         return CPB_OK;                                                                                                 \
     }
 
-DEFINE_RUN(call_direct, cpb_primitive_callee(&done);)
+DEFINE_RUN(call_direct, done = cpb_primitive_callee(done);)
 
-DEFINE_RUN(call_indirect, CPB_INDIRECT(state->callee)(&done);)
+DEFINE_RUN(call_indirect, done = CPB_INDIRECT(state->callee)(done);)
 
 DEFINE_RUN(frame_recycling, {
     cpb_frame_allocator = cpb_recycling_resource();

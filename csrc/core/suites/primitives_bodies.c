@@ -4,10 +4,10 @@
 
 #define FRAME_BYTES (96u - CPB_FRAME_TRAILER)
 
-CPB_NOINLINE void
-cpb_primitive_callee(uint64_t *counter)
+CPB_NOINLINE uint64_t
+cpb_primitive_callee(uint64_t value)
 {
-    ++*counter;
+    return value + 1;
 }
 
 CPB_NOINLINE void *

@@ -5,8 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Adds 1 to a counter; called directly or through a pointer. */
-void cpb_primitive_callee(uint64_t *counter);
+/* Answers its argument plus 1, in a register, so that the call is what costs; called directly or through a pointer. */
+uint64_t cpb_primitive_callee(uint64_t value);
 
 /* Takes and gives back a coroutine frame of 96 bytes, trailer included, as a ramp and a destroy function do. */
 void *cpb_primitive_frame_alloc(void);
