@@ -285,6 +285,17 @@ cpb_session_ledger(cpb_session *session, uint64_t ops, int64_t counts[CPB_COUNTE
     return CPB_OK;
 }
 
+double
+cpb_ledger_per_op(const cpb_case *cell, int64_t count, uint64_t ops)
+{
+    double per_op = (double)count / (double)ops;
+    double nearest = (double)(int64_t)(per_op < 0 ? per_op - 0.5 : per_op + 0.5);
+    double rest = (double)count - nearest * (double)ops;
+    uint64_t step = step_of(cell);
+    double allowed = step > 1 ? 64.0 * ((double)ops / (double)step) : 0.0;
+    return (rest < 0 ? -rest : rest) <= allowed ? nearest : per_op;
+}
+
 void
 cpb_session_counters(const cpb_session *session, uint64_t counts[CPB_COUNTER_COUNT])
 {

@@ -60,6 +60,11 @@ int cpb_session_verify(cpb_session *session, cpb_error *error);
 /* Counts events: after a warm-up, N(2n) - N(n) of each counter for n = `ops`; divide by `ops` for the count per op. */
 int cpb_session_ledger(cpb_session *session, uint64_t ops, int64_t counts[CPB_COUNTER_COUNT], cpb_error *error);
 
+/* A count of the ledger per op. In a cell whose ops come in steps, what happens once a step (a session's frame, a last
+ * wake-up) vanishes, as it does in the published tables: up to 64 events a step round to the nearest integer. Elsewhere
+ * it is exact. */
+double cpb_ledger_per_op(const cpb_case *cell, int64_t count, uint64_t ops);
+
 /* The totals of all counters since the session was created; zeros in the measured build. */
 void cpb_session_counters(const cpb_session *session, uint64_t counts[CPB_COUNTER_COUNT]);
 

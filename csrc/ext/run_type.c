@@ -223,14 +223,14 @@ run_counters(PyObject *self, PyObject *unused)
     return dict;
 }
 
-/* An exact quotient is an int, any other a float. */
+/* A whole count is an int, any other a float. */
 static PyObject *
-per_op(int64_t count, uint64_t ops)
+per_op(const cpb_case *cell, int64_t count, uint64_t ops)
 {
-    int64_t divisor = (int64_t)ops;
-    if (count % divisor == 0)
-        return PyLong_FromLongLong(count / divisor);
-    return PyFloat_FromDouble((double)count / (double)ops);
+    double value = cpb_ledger_per_op(cell, count, ops);
+    if (value == (double)(long long)value)
+        return PyLong_FromLongLong((long long)value);
+    return PyFloat_FromDouble(value);
 }
 
 static PyObject *
@@ -256,7 +256,7 @@ run_ledger(PyObject *self, PyObject *argument)
         return ext_raise(state_of(self), &error);
     PyObject *dict = PyDict_New();
     for (int i = 0; dict != NULL && i < CPB_COUNTER_COUNT; i++) {
-        if (ext_dict_take(dict, cpb_counter_key((cpb_counter)i), per_op(counts[i], ops)) < 0)
+        if (ext_dict_take(dict, cpb_counter_key((cpb_counter)i), per_op(cpb_session_cell(session), counts[i], ops)) < 0)
             Py_CLEAR(dict);
     }
     return dict;

@@ -13,7 +13,7 @@ compare_ledger(const cpb_case *cell, const char *id, const int64_t counts[CPB_CO
 {
     for (int i = 0; cell->ledger != NULL && i < CPB_LEDGER_COUNT; i++) {
         int64_t promised = cell->ledger->per_op[i];
-        if (promised == CPB_ANY || counts[i] == promised * (int64_t)ops)
+        if (promised == CPB_ANY || cpb_ledger_per_op(cell, counts[i], ops) == (double)promised)
             continue;
         fprintf(stderr, "%s: %s is %.3f an op, promised %lld\n", id, cpb_counter_key((cpb_counter)i),
                 (double)counts[i] / (double)ops, (long long)promised);
