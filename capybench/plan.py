@@ -219,13 +219,17 @@ def contender_orders(count: int, blocks: int, rng: random.Random) -> list[tuple[
     return orders[:blocks]
 
 
-def _cpus_of_case(
-    case: Case, block: int, start: int, pin: str | int | None, allowed: Sequence[int]
+def _cpus_of_cell(
+    cell: Cell, block: int, start: int, pin: str | int | None, allowed: Sequence[int]
 ) -> tuple[int, ...] | None:
-    """The CPUs of a case in a block: neighbours in the mask, moved on by one each block."""
+    """The CPUs of a cell in a block: neighbours in the mask, moved on by one each block.
+
+    All contenders of a case begin on the same CPU. One whose workload has more workers than one
+    gets as many CPUs as workers; the others stay on one, where they cannot bounce.
+    """
     if pin is None:
         return None
-    count = min(case.cpus, len(allowed))
+    count = min(max(cell.cpus, 1), len(allowed))
     first = allowed.index(pin) if isinstance(pin, int) else (start + block) % len(allowed)
     return tuple(sorted(allowed[(first + nth) % len(allowed)] for nth in range(count)))
 
@@ -361,9 +365,9 @@ def _steps(
         for case in turn:
             rng = random.Random(f"capybench padding {seed} {block} {case.id}")
             padding = rng.randrange(PADDING)
-            cpus = _cpus_of_case(case, block, starts[case.id], pin, allowed)
             for order, which in enumerate(orders[case.id][block]):
                 cell = ready[case.id][which]
+                cpus = _cpus_of_cell(cell, block, starts[case.id], pin, allowed)
                 steps.append(Step("measure", block, order, cell.id, cpus, padding))
     # Counts do not depend on time, so they come last: an interrupted run has spent its time on
     # samples.
