@@ -302,10 +302,16 @@ def summary_tables(result: RunResult, view: View | None = None) -> tuple[Table, 
     suites: dict[tuple[str, str, str], list[CellResult]] = {}
     for cell in result.cells:
         suites.setdefault((cell.suite, cell.unit, cell.direction), []).append(cell)
-    return tuple(
-        _suite_table(suite, direction, cells, view, baselines, ratios)
-        for (suite, _, direction), cells in suites.items()
-    )
+    tables: list[Table] = []
+    for (suite, _, direction), cells in suites.items():
+        if suite == "read_stream" and view == View(unit=view.unit):
+            # Imported here: it draws with this module.
+            from .matrix import matrix_tables
+
+            tables += matrix_tables(result, cells, *_scale(cells, view.unit))
+        else:
+            tables.append(_suite_table(suite, direction, cells, view, baselines, ratios))
+    return tuple(tables)
 
 
 def counted_events(cells: Iterable[CellResult]) -> set[str]:

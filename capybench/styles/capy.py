@@ -26,20 +26,73 @@ from ..tables import (
     ratio_text,
 )
 
-TITLE = "Capy page: ns/op for coroutines, ms and per cent for frame allocation, published beside"
+TITLE = "Capy pages: coroutines, frame allocation, read streams, with the published figures"
 
 
-SUITES = ("coroutine", "frame_alloc")
+SUITES = ("coroutine", "frame_alloc", "read_stream")
 
 
 def tables(result: RunResult) -> tuple[Table, ...]:
-    """One table for each suite of the run that the page has."""
+    """A table for each published one of which the run holds a cell."""
     cells = {cell.id: cell for cell in result.cells}
-    found = []
-    for suite, form in zip(SUITES, (_coroutine, _frame_alloc), strict=True):
-        if any(cell.suite == suite for cell in result.cells):
-            found.append(form(result, cells, tables_of(suite)[0]))
-    return tuple(found)
+    forms = {"coroutine": _coroutine, "frame_alloc": _frame_alloc, "read_stream": _read_stream}
+    return tuple(
+        forms[suite](result, cells, page)
+        for suite in SUITES
+        if any(cell.suite == suite for cell in result.cells)
+        for page in tables_of(suite)
+        if suite != "read_stream" or any(_measured(cells, figure) for figure in page.figures)
+    )
+
+
+def mean_and_deviation(values: Sequence[float]) -> tuple[float, float]:
+    """Mean and population standard deviation (divided by n), as the page prints them."""
+    mean = math.fsum(values) / len(values)
+    return mean, math.sqrt(math.fsum((value - mean) ** 2 for value in values) / len(values))
+
+
+def _read_stream(result: RunResult, cells: dict[str, CellResult], page: Published) -> Table:
+    """Rows are stream kinds; columns the native and the bridge side, each beside the page."""
+    sides = tuple(dict.fromkeys(figure.column for figure in page.figures))
+    rows: dict[str, list[str]] = {}
+    notes, counts = [], set()
+    for figure in page.figures:
+        cell = _measured(cells, figure)
+        medians = list(cell.by_block().values()) if cell and cell.summary.median else []
+        allocs = None
+        if cell is not None:
+            heap, resource = cell.per_op("heap_allocs"), cell.per_op("resource_allocs")
+            allocs = None if heap is None or resource is None else heap + resource
+        if medians:
+            counts.add(len(medians))
+        elif cell is not None:
+            notes.append(f"{cell.id}: {cell.status}: {printable(cell.reason or 'no reason given')}")
+        mean, deviation = mean_and_deviation(medians) if medians else (0.0, 0.0)
+        rows.setdefault(figure.row, []).extend(
+            (
+                f"{mean:.1f} ± {deviation:.1f}" if medians else MISSING,
+                MISSING if allocs is None else f"{allocs:.0f}",
+                f"{figure.value:.1f}",
+                MISSING if figure.allocs is None else f"{figure.allocs}",
+            )
+        )
+    columns = []
+    for nth, side in enumerate(sides):
+        columns += [
+            Column(f"{side}_ns", f"{side} ns/op"),
+            Column(f"{side}_allocs", f"{side} al/op"),
+            Column(f"{side}_page_ns", "page ns/op", 2 + nth),
+            Column(f"{side}_page_allocs", "page al/op", 4 + nth),
+        ]
+    n = " and ".join(str(count) for count in sorted(counts)) or "0"
+    return Table(
+        title=f"Capy read_stream, {page.title}",
+        columns=tuple(columns),
+        groups=tuple(Group(row, (Row("", tuple(values)),)) for row, values in rows.items()),
+        headings=("stream", ""),
+        notes=tuple(notes),
+        remarks=(f"mean ± population sd of process medians, n = {n}", *_source(page)),
+    )
 
 
 def _measured(cells: dict[str, CellResult], figure: Figure) -> CellResult | None:
