@@ -33,6 +33,10 @@ MUTABLE = {
     "adapter": "the std::allocator adapter, without state",
     "cpb_frame_allocator": "the thread's current frame allocator",
     "cpb_frame_alloc_counter": "the counter that specification B.1 increments",
+    "cpb_counting_allocations": "the allocation counter that specification C.1 increments",
+    "counting": "the counting resource, without state",
+    "cpb_pool_current": "the pool's worker that a thread is",
+    "current_trampoline": "the repeat loop's trampoline, thread-local in the original",
     "cpb_ledger_totals": "the counters of the counting build",
 }
 # Python's API takes these as pointers to mutable memory.
