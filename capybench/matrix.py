@@ -11,7 +11,18 @@ from collections.abc import Sequence
 
 from . import stats
 from .results import CellResult, RunResult
-from .tables import MISSING, Column, Group, Row, Table, number, printable, ratio_text, span
+from .tables import (
+    MISSING,
+    Column,
+    Group,
+    Row,
+    Table,
+    modes_note,
+    number,
+    printable,
+    ratio_text,
+    span,
+)
 
 STREAMS = ("native", "abstract", "erased", "sync")
 #: The side of the other models where Capy's task reads this.
@@ -53,6 +64,7 @@ def _table(
         for cell in block.values()
         if cell.summary.median is None
     ]
+    notes += [note for cell in block.values() if (note := modes_note(cell, scale))]
     groups = []
     for stream in streams:
         row = [block.get((stream, model)) for model in models]

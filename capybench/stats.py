@@ -9,6 +9,7 @@ the interval of a median.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -227,3 +228,22 @@ def _exp(log_ratio: float) -> float:
 
 def _undefined(n: int, reason: str) -> Ratio:
     return Ratio(None, None, None, None, None, None, None, n, reason)
+
+
+def two_levels(values: Sequence[float]) -> tuple[float, float] | None:
+    """Medians of two speeds that process medians alternate between, or None.
+
+    Two levels are reported where the widest gap leaves at least two of six or more values on each
+    side, is wider than either side's whole range, and parts medians by a tenth or more. A plain
+    rule on sorted values: it describes, it decides nothing.
+    """
+    ordered = sorted(values)
+    if len(ordered) < MIN_BLOCKS:
+        return None
+    cut = max(range(1, len(ordered)), key=lambda at: ordered[at] - ordered[at - 1])
+    low, high = ordered[:cut], ordered[cut:]
+    gap = high[0] - low[-1]
+    if min(len(low), len(high)) < 2 or gap <= max(low[-1] - low[0], high[-1] - high[0]):
+        return None
+    levels = float(np.median(low)), float(np.median(high))
+    return levels if levels[1] >= 1.1 * levels[0] else None

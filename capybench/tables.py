@@ -467,6 +467,15 @@ def _row(cell: CellResult, columns: Sequence[tuple[Column, _Text]], context: _Co
     return Row(label, note=f"{word}: {reason}", tone="dim" if word == "unavailable" else "bad")
 
 
+def modes_note(cell: CellResult, scale: float = 1.0) -> str | None:
+    """A line about a cell whose processes ran at two speeds; None for any other."""
+    levels = stats.two_levels(list(cell.by_block().values()))
+    if levels is None:
+        return None
+    low, high = (number(level / scale) for level in levels)
+    return f"{printable(cell.id)}: two speeds from process to process, about {low} and {high}"
+
+
 def _notes(cells: Sequence[CellResult], view: View, baselines: frozenset[str]) -> Iterable[str]:
     for cell in cells:
         for note in cell.summary.notes:
@@ -474,6 +483,8 @@ def _notes(cells: Sequence[CellResult], view: View, baselines: frozenset[str]) -
         severe = cell.summary.outliers[1]
         if severe:
             yield f"{printable(cell.id)}: {severe} of {cell.summary.n} processes far off the others"
+        if modes := modes_note(cell, _scale(cells, view.unit)[1]):
+            yield modes
     if view.baseline is not None:
         cases = {cell.case for cell in cells}
         having = {cell.case for cell in cells if cell.contender == view.baseline}

@@ -9,6 +9,7 @@ import pytest
 from support import bare
 
 import capybench
+from capybench import stats
 from capybench.matrix import matrix_tables
 from capybench.reference import tables_of
 from capybench.results import RunResult
@@ -153,3 +154,19 @@ def test_the_published_form(run: RunResult) -> None:
 
 def test_mean_and_population_deviation() -> None:
     assert mean_and_deviation([1.0, 3.0]) == (2.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("values", "levels"),
+    [
+        ([10, 10.1, 10.2, 15, 15.1, 15.2], (10.1, 15.1)),
+        ([10, 15, 10.1, 15.1, 10.2, 15.2, 10.1], (10.1, 15.1)),
+        ([10, 10.1, 10.2, 10.3, 10.4, 15], None),  # one outlier is no level
+        ([10, 11, 12, 13, 14, 15], None),
+        ([10, 10, 10, 10.5, 10.5, 10.5], None),  # less than a tenth apart
+        ([10, 10.1, 15, 15.1], None),  # too few to tell
+    ],
+)
+def test_two_speeds_are_reported(values: list[float], levels: tuple[float, float] | None) -> None:
+    found = stats.two_levels(values)
+    assert found == (None if levels is None else pytest.approx(levels))
