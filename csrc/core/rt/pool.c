@@ -60,13 +60,14 @@ take(cpb_pool *pool)
     return item;
 }
 
+/* Beman's pool unlocks before it notifies. */
 CPB_NOINLINE void
 cpb_pool_push_mutex(cpb_pool *pool, cpb_work *item)
 {
     cpb_mutex_lock(&pool->mutex);
     append(pool, item);
-    pthread_cond_signal(&pool->wake);
     cpb_mutex_unlock(&pool->mutex);
+    pthread_cond_signal(&pool->wake);
 }
 
 static void *
@@ -245,6 +246,7 @@ cpb_pool_start(cpb_pool *pool, cpb_pool_kind kind, unsigned workers)
         }
         CPB_COUNT(CPB_THREADS_STARTED);
     }
+    cpb_atomic_store_release(&pool->started, true);
     return CPB_OK;
 }
 
@@ -271,7 +273,8 @@ pool_dispatch(void *object, cpb_continuation *continuation)
     return NULL;
 }
 
-/* The continuation becomes the item: same size, same link. Its frame is restored by its owner before the next post. */
+/* Capy's pool: the once-flag is looked at in every post, and the lock is held while it notifies. The continuation
+ * becomes the item: same size, same link. Its frame is restored by its owner before the next post. */
 static void
 pool_post(void *object, cpb_continuation *continuation)
 {
@@ -279,7 +282,12 @@ pool_post(void *object, cpb_continuation *continuation)
     cpb_work *item = (cpb_work *)(void *)continuation;
     uintptr_t tagged = (uintptr_t)continuation->frame | 1u;
     memcpy(&item->execute, &tagged, sizeof tagged);
-    cpb_pool_push_mutex(pool, item);
+    if (CPB_UNLIKELY(!cpb_atomic_load_acquire(&pool->started)))
+        return; /* the original's once-flag; a pool that was never started runs nothing */
+    cpb_mutex_lock(&pool->mutex);
+    append(pool, item);
+    pthread_cond_signal(&pool->wake);
+    cpb_mutex_unlock(&pool->mutex);
 }
 
 static const cpb_executor_table pool_table = {.dispatch = pool_dispatch, .post = pool_post};

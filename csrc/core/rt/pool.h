@@ -43,6 +43,7 @@ struct cpb_pool {
     cpb_work *head,
         *tail; /* the queue; in a work-stealing pool the blocks that overflowed, free for every worker to take */
     bool end;
+    _Atomic(bool) started;
     _Atomic(unsigned) sleeping;
     _Atomic(bool) overflowed; /* the queue of a work-stealing pool is not empty */
     cpb_pool_worker worker[CPB_POOL_WORKERS];

@@ -216,61 +216,81 @@ cpb_any_scheduler_init(cpb_any_scheduler *scheduler, cpb_pool *pool)
     *scheduler = (cpb_any_scheduler){&scheduler_table, 1, pool};
 }
 
-/* The adapter. A post without memory has nobody to tell: the continuation is left unresumed and the process ends with a
- * message, as an exception leaving a noexcept post does. */
-typedef struct posted {
-    cpb_work work;
-    cpb_frame *frame;
-} posted;
-
-static void
-post_op(cpb_continuation *continuation, void (*execute)(cpb_work *), posted **out)
+/* The adapter. */
+void
+cpb_adapter_init(cpb_adapter *adapter, cpb_pool *pool)
 {
-    posted *self = cpb_counting_new(sizeof *self);
-    if (CPB_UNLIKELY(self == NULL))
-        __builtin_trap();
+    memset(adapter, 0, sizeof *adapter);
+    adapter->pool = pool;
+}
+
+CPB_NOINLINE static cpb_posted *
+take_spare(cpb_adapter *adapter)
+{
+    cpb_posted *self = &adapter->spares[adapter->next_spare++ % 2];
+    adapter->failed = true;
+    self->spare_of = adapter;
+    return self;
+}
+
+static cpb_posted *
+make_posted(cpb_adapter *adapter, cpb_continuation *continuation, void (*execute)(cpb_work *))
+{
+    cpb_posted *self = cpb_counting_new(sizeof *self);
+    if (CPB_LIKELY(self != NULL))
+        self->spare_of = NULL;
+    else
+        self = take_spare(adapter);
     self->work = (cpb_work){execute, NULL};
     self->frame = continuation->frame;
-    *out = self;
+    return self;
 }
 
 static void
+free_posted(cpb_posted *self)
+{
+    if (CPB_LIKELY(self->spare_of == NULL))
+        cpb_counting_delete(self);
+}
+
+/* The resumed continuation may end the chain and its adapter, so a spare op is not looked at again. */
+static void
 execute_then_free(cpb_work *work)
 {
-    posted *self = CPB_CONTAINER_OF(work, posted, work);
+    cpb_posted *self = CPB_CONTAINER_OF(work, cpb_posted, work);
+    bool spare = self->spare_of != NULL;
     cpb_frame_drive(self->frame);
-    cpb_counting_delete(self);
+    if (CPB_LIKELY(!spare))
+        cpb_counting_delete(self);
 }
 
 static void
 free_then_execute(cpb_work *work)
 {
-    posted *self = CPB_CONTAINER_OF(work, posted, work);
+    cpb_posted *self = CPB_CONTAINER_OF(work, cpb_posted, work);
     cpb_frame *frame = self->frame;
-    cpb_counting_delete(self);
+    free_posted(self);
     cpb_frame_drive(frame);
 }
 
 static void
-sx_post(void *pool, cpb_continuation *continuation)
+sx_post(void *object, cpb_continuation *continuation)
 {
-    posted *self;
-    post_op(continuation, execute_then_free, &self);
-    cpb_pool_push_steal(pool, &self->work);
+    cpb_adapter *adapter = object;
+    cpb_pool_push_steal(adapter->pool, &make_posted(adapter, continuation, execute_then_free)->work);
 }
 
 static void
-bx_post(void *pool, cpb_continuation *continuation)
+bx_post(void *object, cpb_continuation *continuation)
 {
-    posted *self;
-    post_op(continuation, free_then_execute, &self);
-    cpb_pool_push_mutex(pool, &self->work);
+    cpb_adapter *adapter = object;
+    cpb_pool_push_mutex(adapter->pool, &make_posted(adapter, continuation, free_then_execute)->work);
 }
 
 static cpb_frame *
-adapter_dispatch(void *pool, cpb_continuation *continuation)
+adapter_dispatch(void *object, cpb_continuation *continuation)
 {
-    (void)pool;
+    (void)object;
     return continuation->frame;
 }
 
@@ -278,7 +298,7 @@ static const cpb_executor_table sx_adapter = {.dispatch = adapter_dispatch, .pos
 static const cpb_executor_table bx_adapter = {.dispatch = adapter_dispatch, .post = bx_post};
 
 cpb_executor
-cpb_adapter_executor(cpb_sender_family family, cpb_pool *pool)
+cpb_adapter_executor(cpb_sender_family family, cpb_adapter *adapter)
 {
-    return (cpb_executor){family == CPB_STDEXEC ? &sx_adapter : &bx_adapter, cpb_launder(pool)};
+    return (cpb_executor){family == CPB_STDEXEC ? &sx_adapter : &bx_adapter, cpb_launder(adapter)};
 }

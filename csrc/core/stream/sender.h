@@ -196,7 +196,23 @@ struct cpb_any_scheduler {
 
 void cpb_any_scheduler_init(cpb_any_scheduler *scheduler, cpb_pool *pool);
 
-/* The executor through which a Capy awaitable posts to a sender pool: one heap-made op per post. */
-cpb_executor cpb_adapter_executor(cpb_sender_family family, cpb_pool *pool);
+/* The executor through which a Capy awaitable posts to a sender pool: one heap-made op per post. A post cannot report
+ * an error, so without memory it records the failure and uses a spare op: two, since a stdexec op is freed after the
+ * next one was made. One chain at a time uses an adapter. */
+typedef struct cpb_posted {
+    cpb_work work;
+    cpb_frame *frame;
+    struct cpb_adapter *spare_of; /* NULL: from the heap */
+} cpb_posted;
+
+typedef struct cpb_adapter {
+    cpb_pool *pool;
+    cpb_posted spares[2];
+    unsigned next_spare;
+    bool failed;
+} cpb_adapter;
+
+void cpb_adapter_init(cpb_adapter *adapter, cpb_pool *pool);
+cpb_executor cpb_adapter_executor(cpb_sender_family family, cpb_adapter *adapter);
 
 #endif

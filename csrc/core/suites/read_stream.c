@@ -28,6 +28,7 @@ typedef struct read_state {
     cpb_work starter;
     uint64_t sessions_to_run;
     uint64_t expected;
+    uint64_t allocations_at_setup; /* of the workload's own counter */
 } read_state;
 
 void
@@ -161,14 +162,27 @@ run_sessions(cpb_run *run, uint64_t ops)
 static int
 verify(cpb_run *run)
 {
-    const cpb_reader *reader = &((read_state *)run->state)->reader;
-    uint64_t expected = ((read_state *)run->state)->expected;
+    const read_state *state = run->state;
+    const cpb_reader *reader = &state->reader;
+    const int64_t *promised = run->cell->ledger->per_op;
+    uint64_t expected = state->expected;
+    uint64_t allocations = atomic_load_explicit(&cpb_counting_allocations, memory_order_relaxed);
+    allocations -= state->allocations_at_setup;
+    uint64_t expected_allocations = expected * (uint64_t)(promised[CPB_HEAP_ALLOCS] + promised[CPB_RESOURCE_ALLOCS]);
+    if (reader->adapter.failed)
+        return run->host->fail(run, CPB_E_NO_MEMORY, "no memory for a posted op");
     if (reader->reads != expected)
         return run->host->fail(run, CPB_E_FAILED, "%llu of %llu reads completed", (unsigned long long)reader->reads,
                                (unsigned long long)expected);
     if (reader->errors != 0)
         return run->host->fail(run, CPB_E_FAILED, "%llu reads answered an error or bytes that nobody sent",
                                (unsigned long long)reader->errors);
+    if (state->how->how != PIPELINE && reader->sessions != expected / CPB_SESSION_READS)
+        return run->host->fail(run, CPB_E_FAILED, "%llu of %llu sessions ended", (unsigned long long)reader->sessions,
+                               (unsigned long long)(expected / CPB_SESSION_READS));
+    if (allocations != expected_allocations)
+        return run->host->fail(run, CPB_E_FAILED, "the workload counted %llu allocations, not %llu",
+                               (unsigned long long)allocations, (unsigned long long)expected_allocations);
     return CPB_OK;
 }
 
@@ -201,6 +215,8 @@ setup(cpb_run *run)
     cpb_awaitable_streams_init(&state->reader.awaitables);
     cpb_sender_streams_init(&state->reader.senders, &state->reader.pool);
     cpb_any_scheduler_init(&state->reader.scheduler, &state->reader.pool);
+    cpb_adapter_init(&state->reader.adapter, &state->reader.pool);
+    state->allocations_at_setup = atomic_load_explicit(&cpb_counting_allocations, memory_order_relaxed);
     run->state = state;
     if (cpb_pool_start(&state->reader.pool, state->how->pool, state->how->workers) == CPB_OK)
         return CPB_OK;

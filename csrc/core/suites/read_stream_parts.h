@@ -17,6 +17,7 @@ typedef struct cpb_reader {
     cpb_awaitable_streams awaitables;
     cpb_sender_streams senders;
     cpb_any_scheduler scheduler;
+    cpb_adapter adapter;
     cpb_stop_token stop;
     uint64_t reads;  /* completed */
     uint64_t errors; /* of them with a code, with bytes, or without memory */

@@ -30,8 +30,7 @@ struct pipeline {
     cpb_frame fake;
     cpb_env posting;
     pipeline *queued; /* link in a trampoline's list */
-    unsigned depth;
-    bool again; /* the local loop was left at its deepest */
+    struct local_loop *loop;
     char buffer[CPB_READ_BYTES];
 };
 
@@ -43,6 +42,12 @@ typedef struct trampoline {
 } trampoline;
 
 static CPB_THREAD_LOCAL trampoline *current_trampoline;
+
+/* The Beman-like loop's state stands on its outermost iteration's stack, since the pipeline is gone when it ends. */
+typedef struct local_loop {
+    unsigned depth;
+    bool again; /* the loop was left at its deepest: the outermost iteration goes on */
+} local_loop;
 
 typedef struct traits {
     cpb_sender_family family;
@@ -90,16 +95,32 @@ trampoline_run(pipeline *self, void (*start)(pipeline *))
     current_trampoline = NULL;
 }
 
-/* Runs children until one waits, or the pipeline ends; deeper calls only raise the flag. */
+/* The next iteration, nested in the one before up to the limit; there only the flag is raised. The empty asm keeps the
+ * call from becoming a jump, which would make the nesting a loop. */
 CPB_TEMPLATE void
-local_loop(pipeline *self, void (*start)(pipeline *))
+repeat_locally(pipeline *self, void (*start)(pipeline *))
 {
-    if (self->depth < LOCAL_DEPTH) {
-        self->depth++;
-        start(self);
+    if (self->loop->depth == LOCAL_DEPTH) {
+        self->loop->again = true;
         return;
     }
-    self->again = true;
+    self->loop->depth++;
+    start(self);
+    __asm__ volatile("");
+}
+
+/* The outermost iteration: runs a child, which may go on to the pipeline's end, until none left its loop at the
+ * deepest. */
+CPB_TEMPLATE void
+outermost(pipeline *self, void (*start)(pipeline *))
+{
+    local_loop loop;
+    self->loop = &loop;
+    do {
+        loop.depth = 0;
+        loop.again = false;
+        start(self);
+    } while (loop.again);
 }
 
 /* then(count down): the end of one read. */
@@ -120,7 +141,7 @@ child_done(pipeline *self, uint64_t code, size_t bytes, const traits t)
     }
     if (t.sender)
         cpb_sender_end(t.family, t.kind, &self->read);
-    local_loop(self, t.start_child);
+    repeat_locally(self, t.start_child);
 }
 
 CPB_TEMPLATE void
@@ -139,7 +160,8 @@ start_child(pipeline *self, const traits t)
         }
         return;
     }
-    self->posting = (cpb_env){cpb_adapter_executor(t.family, &reader->pool), &reader->stop, cpb_recycling_resource()};
+    self->posting =
+        (cpb_env){cpb_adapter_executor(t.family, &reader->adapter), &reader->stop, cpb_recycling_resource()};
     self->fake.resume = t.fake_resume;
     struct iovec buffer = {self->buffer, sizeof self->buffer};
     complete = cpb_awaitable_begin(t.kind, &reader->awaitables, &self->awaitable, buffer, &self->fake,
@@ -150,16 +172,14 @@ start_child(pipeline *self, const traits t)
     child_done(self, result.code, result.bytes, t);
 }
 
-/* A completion that comes from the pool starts a new stack, so the Beman-like loop begins at depth 0 and drains its
- * flag here. */
+/* A completion that comes from the pool starts a new stack, so the Beman-like loop begins anew; a child that waits ends
+ * it. */
 CPB_TEMPLATE void
 resumed(pipeline *self, uint64_t code, size_t bytes, const traits t)
 {
-    if (t.family == CPB_STDEXEC) {
-        child_done(self, code, bytes, t);
-        return;
-    }
-    self->depth = 0;
+    local_loop loop = {0, false};
+    if (t.family == CPB_BEMAN)
+        self->loop = &loop;
     child_done(self, code, bytes, t);
 }
 
@@ -176,26 +196,6 @@ make_pipeline(cpb_reader *reader, uint64_t reads, const pipeline_table *table)
     self->reader = reader;
     self->left = reads;
     return self;
-}
-
-/* The outermost iteration of the Beman-like loop. Only a synchronous child comes back here with the pipeline alive; one
- * that waits may already run on the worker. */
-static void
-run_local(pipeline *self, void (*start)(pipeline *), bool synchronous)
-{
-    if (!synchronous) {
-        start(self);
-        return;
-    }
-    uint64_t *left = &self->left;
-    for (;;) {
-        bool last = *left <= LOCAL_DEPTH + 1;
-        self->depth = 0;
-        self->again = false;
-        start(self);
-        if (last)
-            return; /* finished, and freed */
-    }
 }
 
 #define INSTANCE(name, family_, kind_, sender_)                                                                        \
@@ -244,7 +244,7 @@ run_local(pipeline *self, void (*start)(pipeline *), bool synchronous)
             trampoline_run(self, name##_start_child);                                                                  \
             return;                                                                                                    \
         }                                                                                                              \
-        run_local(self, name##_start_child, (kind_) == CPB_SYNC);                                                      \
+        outermost(self, name##_start_child);                                                                           \
     }
 
 #define PIPELINE(name, family, sender)                                                                                 \

@@ -5,8 +5,8 @@
  *
  * Ways of awaiting. DIRECT: the coroutine awaits a Capy awaitable, or a sender by its as_awaitable member: the frame
  * itself is resumed. BRIDGE: Capy's sender-as-awaitable: connect in place, and a done flag exchanged by both ends.
- * AWAITER: the senders' own task: the starting thread leaves with one exchange; a completion on that same thread needs
- * none, one on another thread exchanges too. */
+ * AWAITER: the senders' own task. Beman's exchanges a flag at both ends, too; exec::task's starting thread leaves with
+ * one exchange, a completion on that same thread needs none, and one on another thread exchanges. */
 #include "alloc/counting.h"
 #include "base/atomic.h"
 #include "suites/read_stream_parts.h"
@@ -54,10 +54,22 @@ store(session *self, size_t bytes)
     self->code = 0;
 }
 
+/* BRIDGE and Beman's awaiter, completing end: whoever comes second resumes the coroutine. */
+CPB_TEMPLATE void
+exchange_complete(session *self)
+{
+    if (cpb_atomic_exchange_acq_rel(&self->done, true))
+        cpb_frame_drive(&self->base.frame);
+}
+
 /* AWAITER, completing end. */
 CPB_TEMPLATE void
-awaiter_complete(session *self)
+awaiter_complete(session *self, const traits t)
 {
+    if (t.family == CPB_BEMAN) {
+        exchange_complete(self);
+        return;
+    }
     if (CPB_LIKELY(pthread_equal(self->starter, pthread_self()))) {
         /* Nothing else runs on this thread: either start() is below us on the stack, or the starter has left. */
         if (cpb_atomic_load_relaxed(&self->phase) == LEFT)
@@ -67,14 +79,6 @@ awaiter_complete(session *self)
         return;
     }
     if (cpb_atomic_exchange_acq_rel(&self->phase, COMPLETED) == LEFT)
-        cpb_frame_drive(&self->base.frame);
-}
-
-/* BRIDGE, completing end. */
-CPB_TEMPLATE void
-bridge_complete(session *self)
-{
-    if (cpb_atomic_exchange_acq_rel(&self->done, true))
         cpb_frame_drive(&self->base.frame);
 }
 
@@ -94,7 +98,7 @@ hop(session *self, const traits t)
     if (CPB_UNLIKELY(self->hop_operation == NULL)) {
         CPB_INDIRECT(scheduler->table->drop)(scheduler);
         self->code = 1; /* no memory */
-        awaiter_complete(self);
+        awaiter_complete(self, t);
         return;
     }
     CPB_INDIRECT(self->hop_operation->table->start)(self->hop_operation);
@@ -115,11 +119,11 @@ complete(session *self, const traits t)
     if (t.how == DIRECT)
         cpb_frame_drive(&self->base.frame);
     else if (t.how == BRIDGE)
-        bridge_complete(self);
+        exchange_complete(self);
     else if (t.affine != NO_AFFINITY)
         hop(self, t);
     else
-        awaiter_complete(self);
+        awaiter_complete(self, t);
 }
 
 /* Starts a sender read. True: complete already. */
@@ -138,7 +142,7 @@ start_awaitable_as_sender(session *self, const traits t)
 {
     cpb_reader *reader = self->reader;
     self->posting =
-        (cpb_env){cpb_adapter_executor(t.family, &reader->pool), self->base.env->stop, self->base.env->allocator};
+        (cpb_env){cpb_adapter_executor(t.family, &reader->adapter), self->base.env->stop, self->base.env->allocator};
     self->fake.resume = t.fake_resume;
     struct iovec buffer = {self->buffer, sizeof self->buffer};
     return cpb_awaitable_begin(t.kind, &reader->awaitables, &self->awaitable, buffer, &self->fake, &self->posting) ==
@@ -162,6 +166,7 @@ await_sender(session *self, const traits t)
         store(self, 0);
         return &self->base.frame;
     }
+    cpb_atomic_store_relaxed(&self->done, false);
     cpb_atomic_store_relaxed(&self->phase, STARTING);
     self->starter = pthread_self();
     if (t.affine == ERASED_SCHEDULER) {
@@ -178,7 +183,9 @@ await_sender(session *self, const traits t)
     }
     if (inline_completion)
         complete(self, t);
-    return cpb_atomic_exchange_acq_rel(&self->phase, LEFT) == COMPLETED ? &self->base.frame : NULL;
+    bool completed = t.family == CPB_BEMAN ? cpb_atomic_exchange_acq_rel(&self->done, true)
+                                           : cpb_atomic_exchange_acq_rel(&self->phase, LEFT) == COMPLETED;
+    return completed ? &self->base.frame : NULL;
 }
 
 CPB_TEMPLATE cpb_frame *
@@ -188,9 +195,12 @@ begin_read(session *self, const traits t)
     if (t.how == AWAITER)
         return await_sender(self, t);
     if (t.how == BRIDGE) {
-        atomic_store_explicit(&self->done, false, memory_order_relaxed);
+        /* The receiver's environment: executor, and a copy of the stop token. */
+        self->posting = *self->base.env;
+        cpb_escape(&self->posting);
+        cpb_atomic_store_relaxed(&self->done, false);
         if (start_sender(self, t))
-            bridge_complete(self);
+            exchange_complete(self);
         return cpb_atomic_exchange_acq_rel(&self->done, true) ? &self->base.frame : NULL;
     }
     if (t.sender)
@@ -199,7 +209,7 @@ begin_read(session *self, const traits t)
     const cpb_env *env = self->base.env;
     /* Beman's task awaits the wrapped awaitable directly, with an environment whose executor makes an op per post. */
     if (t.set_value != NULL) {
-        self->posting = (cpb_env){cpb_adapter_executor(t.family, &reader->pool), env->stop, env->allocator};
+        self->posting = (cpb_env){cpb_adapter_executor(t.family, &reader->adapter), env->stop, env->allocator};
         env = &self->posting;
     }
     return cpb_awaitable_begin(t.kind, &reader->awaitables, &self->awaitable, buffer, &self->base.frame, env);
@@ -285,12 +295,12 @@ make_session(cpb_reader *reader, cpb_frame *(*resume)(cpb_frame *))
     }                                                                                                                  \
     static void name##_hop(cpb_work *work)                                                                             \
     {                                                                                                                  \
-        awaiter_complete(CPB_CONTAINER_OF(work, session, hop));                                                        \
+        awaiter_complete(CPB_CONTAINER_OF(work, session, hop), name##_traits);                                         \
     }                                                                                                                  \
     static void name##_hop_value(void *context, size_t bytes)                                                          \
     {                                                                                                                  \
         (void)bytes;                                                                                                   \
-        awaiter_complete(context);                                                                                     \
+        awaiter_complete(context, name##_traits);                                                                      \
     }                                                                                                                  \
     CPB_NOINLINE static cpb_frame *name##_resume(cpb_frame *frame)                                                     \
     {                                                                                                                  \
