@@ -170,3 +170,18 @@ def test_mean_and_population_deviation() -> None:
 def test_two_speeds_are_reported(values: list[float], levels: tuple[float, float] | None) -> None:
     found = stats.two_levels(values)
     assert found == (None if levels is None else pytest.approx(levels))
+
+
+def test_two_open_runs_do_not_mix_their_allocations() -> None:
+    code = """
+from array import array
+from capybench import _core
+one = _core.Run("read_stream/beman/erased/sender@pipeline")
+two = _core.Run("read_stream/beman/native/awaitable@pipeline")
+for _ in range(2):
+    for run in (one, two):
+        run.measure(20000, array("Q", [0]), array("Q", [0]))
+one.verify(); two.verify()
+print("ok")
+"""
+    assert bare(code).strip() == "ok"

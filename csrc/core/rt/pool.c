@@ -282,8 +282,7 @@ pool_post(void *object, cpb_continuation *continuation)
     cpb_work *item = (cpb_work *)(void *)continuation;
     uintptr_t tagged = (uintptr_t)continuation->frame | 1u;
     memcpy(&item->execute, &tagged, sizeof tagged);
-    if (CPB_UNLIKELY(!cpb_atomic_load_acquire(&pool->started)))
-        return; /* the original's once-flag; a pool that was never started runs nothing */
+    cpb_sink(cpb_atomic_load_acquire(&pool->started)); /* the once-flag; threads start in cpb_pool_start here */
     cpb_mutex_lock(&pool->mutex);
     append(pool, item);
     pthread_cond_signal(&pool->wake);

@@ -28,7 +28,7 @@ typedef struct read_state {
     cpb_work starter;
     uint64_t sessions_to_run;
     uint64_t expected;
-    uint64_t allocations_at_setup; /* of the workload's own counter */
+    uint64_t allocations; /* by the workload's own counter, during this run's ops only: the counter is the process's */
 } read_state;
 
 void
@@ -140,6 +140,7 @@ run_sessions(cpb_run *run, uint64_t ops)
 {
     read_state *state = run->state;
     state->sessions_to_run = ops / CPB_SESSION_READS;
+    uint64_t before = atomic_load_explicit(&cpb_counting_allocations, memory_order_relaxed);
     int status = CPB_OK;
     switch (state->how->how) {
     case LAUNCH_ON_POOL:
@@ -155,6 +156,7 @@ run_sessions(cpb_run *run, uint64_t ops)
     if (status != CPB_OK)
         return run->host->fail(run, status, "no memory for a coroutine frame");
     wait_until_done(&state->reader);
+    state->allocations += atomic_load_explicit(&cpb_counting_allocations, memory_order_relaxed) - before;
     state->expected += ops;
     return CPB_OK;
 }
@@ -166,8 +168,6 @@ verify(cpb_run *run)
     const cpb_reader *reader = &state->reader;
     const int64_t *promised = run->cell->ledger->per_op;
     uint64_t expected = state->expected;
-    uint64_t allocations = atomic_load_explicit(&cpb_counting_allocations, memory_order_relaxed);
-    allocations -= state->allocations_at_setup;
     uint64_t expected_allocations = expected * (uint64_t)(promised[CPB_HEAP_ALLOCS] + promised[CPB_RESOURCE_ALLOCS]);
     if (reader->adapter.failed)
         return run->host->fail(run, CPB_E_NO_MEMORY, "no memory for a posted op");
@@ -180,9 +180,9 @@ verify(cpb_run *run)
     if (state->how->how != PIPELINE && reader->sessions != expected / CPB_SESSION_READS)
         return run->host->fail(run, CPB_E_FAILED, "%llu of %llu sessions ended", (unsigned long long)reader->sessions,
                                (unsigned long long)(expected / CPB_SESSION_READS));
-    if (allocations != expected_allocations)
+    if (state->allocations != expected_allocations)
         return run->host->fail(run, CPB_E_FAILED, "the workload counted %llu allocations, not %llu",
-                               (unsigned long long)allocations, (unsigned long long)expected_allocations);
+                               (unsigned long long)state->allocations, (unsigned long long)expected_allocations);
     return CPB_OK;
 }
 
@@ -216,7 +216,6 @@ setup(cpb_run *run)
     cpb_sender_streams_init(&state->reader.senders, &state->reader.pool);
     cpb_any_scheduler_init(&state->reader.scheduler, &state->reader.pool);
     cpb_adapter_init(&state->reader.adapter, &state->reader.pool);
-    state->allocations_at_setup = atomic_load_explicit(&cpb_counting_allocations, memory_order_relaxed);
     run->state = state;
     if (cpb_pool_start(&state->reader.pool, state->how->pool, state->how->workers) == CPB_OK)
         return CPB_OK;
