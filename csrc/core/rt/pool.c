@@ -2,10 +2,10 @@
  * told apart by its first word, which has the lowest bit set; the worker then resumes the frame with the thread's frame
  * allocator saved.
  *
- * The work-stealing pool: a worker pushes to and pops from its own block without any atomic operation; a block that is
- * full goes to the shared queue, where any worker takes from. Other threads push to a worker's remote queue with a
- * compare-exchange and wake a sleeper. A worker looks at its block, its remote queue and the shared queue, yields a
- * while, then sleeps. */
+ * The work-stealing pool: a worker pushes to and pops from its own block queue without any read-modify-write; what that
+ * has no room for goes to its pending list. Other threads push to a worker's remote queue with a compare-exchange, each
+ * push to another worker, and wake a sleeper. A worker looks at its queue, its remote queue and its pending list, then
+ * tries to steal, yields a while, then sleeps. */
 #include "rt/pool.h"
 
 #include <sched.h>
@@ -109,19 +109,6 @@ cpb_pool_ask_scheduler(cpb_pool *pool)
     return NULL;
 }
 
-CPB_NOINLINE static void
-overflow(cpb_pool *pool, cpb_pool_worker *self)
-{
-    cpb_mutex_lock(&pool->mutex);
-    size_t count = cpb_atomic_load_relaxed(&self->count);
-    for (size_t i = 0; i < count; i++)
-        append(pool, cpb_atomic_load_relaxed(&self->block[i]));
-    cpb_atomic_store_release(&self->count, 0);
-    atomic_store_explicit(&pool->overflowed, true, memory_order_release);
-    pthread_cond_broadcast(&pool->wake);
-    cpb_mutex_unlock(&pool->mutex);
-}
-
 static void
 push_remote(cpb_pool_worker *target, cpb_work *item)
 {
@@ -134,14 +121,29 @@ push_remote(cpb_pool_worker *target, cpb_work *item)
     wake_sleepers(target->pool);
 }
 
+/* A block that became full can be stolen from: a sleeper is told. */
+CPB_NOINLINE static void
+push_own_slowly(cpb_pool_worker *self, cpb_work *item)
+{
+    if (cpb_block_queue_push(&self->queue, item)) {
+        wake_sleepers(self->pool);
+        return;
+    }
+    item->next = NULL;
+    if (self->pending == NULL)
+        self->pending = item;
+    else
+        self->pending_tail->next = item;
+    self->pending_tail = item;
+}
+
 static void
 push_own(cpb_pool_worker *self, cpb_work *item)
 {
-    if (CPB_UNLIKELY(cpb_atomic_load_relaxed(&self->count) == CPB_POOL_BLOCK))
-        overflow(self->pool, self);
-    size_t count = cpb_atomic_load_relaxed(&self->count);
-    cpb_atomic_store_relaxed(&self->block[count], item);
-    cpb_atomic_store_release(&self->count, count + 1);
+    if (CPB_LIKELY(self->queue.top < CPB_BLOCK_SLOTS))
+        cpb_block_queue_push(&self->queue, item);
+    else
+        push_own_slowly(self, item);
 }
 
 /* The thread id is compared again, as by the handle of the remote queue in the original. */
@@ -152,20 +154,7 @@ cpb_pool_push_steal(cpb_pool *pool, cpb_work *item)
     if (CPB_LIKELY(self != NULL))
         push_own(self, item);
     else
-        push_remote(&pool->worker[0], item);
-}
-
-static cpb_work *
-take_shared(cpb_pool *pool)
-{
-    if (!cpb_atomic_load_acquire(&pool->overflowed))
-        return NULL;
-    cpb_mutex_lock(&pool->mutex);
-    cpb_work *item = take(pool);
-    if (pool->head == NULL)
-        atomic_store_explicit(&pool->overflowed, false, memory_order_release);
-    cpb_mutex_unlock(&pool->mutex);
-    return item;
+        push_remote(&pool->worker[cpb_atomic_add_relaxed(&pool->next_remote, 1) % pool->workers], item);
 }
 
 /* Takes all remote items: one to run now, the others into the block, in the order in which they came. */
@@ -184,15 +173,47 @@ take_remote(cpb_pool_worker *self)
 }
 
 static cpb_work *
+take_pending(cpb_pool_worker *self)
+{
+    cpb_work *item = self->pending;
+    if (item != NULL)
+        self->pending = item->next;
+    return item;
+}
+
+static cpb_work *
+steal(cpb_pool_worker *self)
+{
+    cpb_pool *pool = self->pool;
+    for (unsigned i = 0; i < CPB_POOL_WORKERS; i++) { /* one that was not started has an empty queue */
+        cpb_work *item = &pool->worker[i] != self ? cpb_block_queue_steal(&pool->worker[i].queue) : NULL;
+        if (item != NULL)
+            return item;
+    }
+    return NULL;
+}
+
+static cpb_work *
 find_work(cpb_pool_worker *self)
 {
-    size_t count = cpb_atomic_load_acquire(&self->count);
-    if (CPB_LIKELY(count > 0)) {
-        cpb_atomic_store_release(&self->count, count - 1);
-        return cpb_atomic_load_relaxed(&self->block[count - 1]);
+    cpb_work *item = cpb_block_queue_pop(&self->queue);
+    if (CPB_LIKELY(item != NULL))
+        return item;
+    if ((item = take_remote(self)) != NULL || (item = take_pending(self)) != NULL)
+        return item;
+    return steal(self);
+}
+
+static bool
+nothing_to_do(cpb_pool_worker *self)
+{
+    if (atomic_load_explicit(&self->remote, memory_order_seq_cst) != NULL)
+        return false;
+    for (unsigned i = 0; i < CPB_POOL_WORKERS; i++) {
+        if (cpb_block_queue_stealable(&self->pool->worker[i].queue))
+            return false;
     }
-    cpb_work *item = take_remote(self);
-    return item != NULL ? item : take_shared(self->pool);
+    return true;
 }
 
 /* Sleeps unless there is something to do. `sleeping` is raised before the queues are looked at once more, and a pusher
@@ -203,10 +224,10 @@ sleep_or_end(cpb_pool_worker *self)
     cpb_pool *pool = self->pool;
     pthread_mutex_lock(&pool->mutex);
     atomic_fetch_add_explicit(&pool->sleeping, 1, memory_order_seq_cst);
-    while (!pool->end && pool->head == NULL && atomic_load_explicit(&self->remote, memory_order_seq_cst) == NULL)
+    while (!pool->end && nothing_to_do(self))
         pthread_cond_wait(&pool->wake, &pool->mutex);
     atomic_fetch_sub_explicit(&pool->sleeping, 1, memory_order_seq_cst);
-    bool end = pool->end && pool->head == NULL && cpb_atomic_load_relaxed(&self->remote) == NULL;
+    bool end = pool->end && nothing_to_do(self);
     pthread_mutex_unlock(&pool->mutex);
     return end;
 }
@@ -237,6 +258,8 @@ cpb_pool_start(cpb_pool *pool, cpb_pool_kind kind, unsigned workers)
     pool->kind = kind;
     pthread_mutex_init(&pool->mutex, NULL);
     pthread_cond_init(&pool->wake, NULL);
+    for (unsigned i = 0; i < CPB_POOL_WORKERS; i++)
+        cpb_block_queue_init(&pool->worker[i].queue);
     for (; pool->workers < workers; pool->workers++) {
         cpb_pool_worker *next = &pool->worker[pool->workers];
         next->pool = pool;

@@ -10,9 +10,9 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+#include "rt/block_queue.h"
 #include "rt/executor.h"
 
-typedef struct cpb_work cpb_work;
 struct cpb_work {
     void (*execute)(cpb_work *self); /* called once, on a worker; may free or requeue the item */
     cpb_work *next;
@@ -21,17 +21,15 @@ struct cpb_work {
 typedef enum cpb_pool_kind { CPB_POOL_MUTEX, CPB_POOL_STEAL } cpb_pool_kind;
 
 #define CPB_POOL_WORKERS 2u
-#define CPB_POOL_BLOCK 8u
 
 typedef struct cpb_pool cpb_pool;
 
 typedef struct cpb_pool_worker {
     cpb_pool *pool;
     pthread_t thread;
-    _Atomic(uintptr_t) id; /* the thread, 0 before it runs */
-    _Atomic(cpb_work *)
-        block[CPB_POOL_BLOCK]; /* LIFO, its worker's alone: relaxed and release, no RMW on the fast path */
-    _Atomic(size_t) count;
+    _Atomic(uintptr_t) id;            /* the thread, 0 before it runs */
+    cpb_work *pending, *pending_tail; /* its own alone: what did not fit its queue */
+    cpb_block_queue queue;
     _Atomic(cpb_work *) remote; /* pushed by other threads */
 } cpb_pool_worker;
 
@@ -40,12 +38,11 @@ struct cpb_pool {
     unsigned workers;
     pthread_mutex_t mutex;
     pthread_cond_t wake;
-    cpb_work *head,
-        *tail; /* the queue; in a work-stealing pool the blocks that overflowed, free for every worker to take */
+    cpb_work *head, *tail; /* the mutex pool's queue */
     bool end;
     _Atomic(bool) started;
     _Atomic(unsigned) sleeping;
-    _Atomic(bool) overflowed; /* the queue of a work-stealing pool is not empty */
+    _Atomic(unsigned) next_remote; /* the worker that the next push from outside goes to */
     cpb_pool_worker worker[CPB_POOL_WORKERS];
 };
 

@@ -65,18 +65,31 @@ cpb_awaitable_suspend(cpb_awaitable *self, cpb_frame *frame, const cpb_env *env)
     return NULL;
 }
 
+/* The stream of a kind, for its consumer to keep: a reference to an interface or to a wrapper; concrete kinds need
+ * none.
+ */
+CPB_TEMPLATE void *
+cpb_awaitable_stream(cpb_stream_kind kind, cpb_awaitable_streams *streams)
+{
+    if (kind == CPB_ABSTRACT)
+        return streams->abstract;
+    return kind == CPB_ERASED ? streams->erased : NULL;
+}
+
 /* Begins a read for `frame`: answers NULL when it waits, `frame` when it goes on at once. Nothing may be touched after
  * NULL. */
 CPB_TEMPLATE cpb_frame *
-cpb_awaitable_begin(cpb_stream_kind kind, cpb_awaitable_streams *streams, cpb_awaitable *awaitable, struct iovec buffer,
-                    cpb_frame *frame, const cpb_env *env)
+cpb_awaitable_begin(cpb_stream_kind kind, void *stream, cpb_awaitable *awaitable, struct iovec buffer, cpb_frame *frame,
+                    const cpb_env *env)
 {
     switch (kind) {
-    case CPB_ABSTRACT:
-        CPB_INDIRECT (*streams->abstract->table)(streams->abstract, &buffer, awaitable);
+    case CPB_ABSTRACT: {
+        cpb_read_stream *abstract = stream;
+        CPB_INDIRECT (*abstract->table)(abstract, &buffer, awaitable);
         return cpb_awaitable_suspend(awaitable, frame, env);
+    }
     case CPB_ERASED: {
-        cpb_any_read_stream *any = streams->erased;
+        cpb_any_read_stream *any = stream;
         any->buffers[0] = buffer;
         CPB_INDIRECT(any->table->construct)(any->storage, any->model, any->buffers);
         if (CPB_INDIRECT(any->table->ready)(any->storage))
@@ -92,11 +105,11 @@ cpb_awaitable_begin(cpb_stream_kind kind, cpb_awaitable_streams *streams, cpb_aw
 
 /* Ends a read: its result. */
 CPB_TEMPLATE cpb_read_result
-cpb_awaitable_end(cpb_stream_kind kind, cpb_awaitable_streams *streams)
+cpb_awaitable_end(cpb_stream_kind kind, void *stream)
 {
     if (kind != CPB_ERASED)
         return (cpb_read_result){0, NULL, 0};
-    cpb_any_read_stream *any = streams->erased;
+    cpb_any_read_stream *any = stream;
     cpb_read_result result = CPB_INDIRECT(any->table->resume)(any->storage);
     CPB_INDIRECT(any->table->destroy)(any->storage);
     return result;

@@ -119,7 +119,6 @@ static bool
 read_beman(cpb_sender_stream *self, cpb_bx_sender *out)
 {
     out->factory = bx_factory;
-    memset(out->bytes, 0, sizeof out->bytes);
     memcpy(out->bytes, &self->model, sizeof self->model);
     return true;
 }

@@ -99,11 +99,20 @@ typedef struct cpb_sender_read {
     bool failed; /* there was no memory; nothing is to be destroyed */
 } cpb_sender_read;
 
+/* The stream of a kind, for its consumer to keep; concrete kinds need none. */
+CPB_TEMPLATE cpb_sender_stream *
+cpb_sender_stream_of(cpb_stream_kind kind, cpb_sender_streams *streams)
+{
+    if (kind == CPB_ABSTRACT)
+        return streams->abstract;
+    return kind == CPB_ERASED ? streams->erased : NULL;
+}
+
 /* Makes, connects and starts one read. True when it is complete (sync, or out of memory, which `failed` tells): the
  * consumer goes on itself; false when `execute` (concrete) or `set_value` (erased) will be called, after which nothing
  * of it may be touched here. */
 CPB_TEMPLATE bool
-cpb_sender_begin(cpb_sender_family family, cpb_stream_kind kind, cpb_sender_read *read, cpb_sender_streams *streams,
+cpb_sender_begin(cpb_sender_family family, cpb_stream_kind kind, cpb_sender_read *read, cpb_sender_stream *stream,
                  cpb_pool *pool, void (*execute)(cpb_work *), cpb_set_value set_value, void *context)
 {
     if (kind == CPB_SYNC)
@@ -115,7 +124,6 @@ cpb_sender_begin(cpb_sender_family family, cpb_stream_kind kind, cpb_sender_read
         cpb_pool_push(pool, family == CPB_STDEXEC ? CPB_POOL_STEAL : CPB_POOL_MUTEX, &read->work);
         return false;
     }
-    cpb_sender_stream *stream = kind == CPB_ABSTRACT ? streams->abstract : streams->erased;
     if (family == CPB_STDEXEC) {
         read->failed = !CPB_INDIRECT(stream->table->read_stdexec)(stream, &read->any.sx.sender);
         if (CPB_UNLIKELY(read->failed))

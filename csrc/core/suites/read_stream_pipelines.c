@@ -24,6 +24,7 @@ typedef struct pipeline_table {
 struct pipeline {
     const pipeline_table *table;
     cpb_reader *reader;
+    void *stream; /* of its kind and side */
     uint64_t left;
     cpb_awaitable awaitable;
     cpb_sender_read read;
@@ -150,8 +151,8 @@ start_child(pipeline *self, const traits t)
     cpb_reader *reader = self->reader;
     bool complete;
     if (t.sender) {
-        complete = cpb_sender_begin(t.family, t.kind, &self->read, &reader->senders, &reader->pool, t.execute,
-                                    t.set_value, self);
+        complete =
+            cpb_sender_begin(t.family, t.kind, &self->read, self->stream, &reader->pool, t.execute, t.set_value, self);
         if (complete && t.kind == CPB_SYNC) {
             child_done(self, 0, 0, t);
         } else if (CPB_UNLIKELY(complete)) {
@@ -164,11 +165,11 @@ start_child(pipeline *self, const traits t)
         (cpb_env){cpb_adapter_executor(t.family, &reader->adapter), &reader->stop, cpb_recycling_resource()};
     self->fake.resume = t.fake_resume;
     struct iovec buffer = {self->buffer, sizeof self->buffer};
-    complete = cpb_awaitable_begin(t.kind, &reader->awaitables, &self->awaitable, buffer, &self->fake,
-                                   &self->posting) == &self->fake;
+    complete =
+        cpb_awaitable_begin(t.kind, self->stream, &self->awaitable, buffer, &self->fake, &self->posting) == &self->fake;
     if (!complete)
         return;
-    cpb_read_result result = cpb_awaitable_end(t.kind, &reader->awaitables);
+    cpb_read_result result = cpb_awaitable_end(t.kind, self->stream);
     child_done(self, result.code, result.bytes, t);
 }
 
@@ -184,7 +185,7 @@ resumed(pipeline *self, uint64_t code, size_t bytes, const traits t)
 }
 
 static pipeline *
-make_pipeline(cpb_reader *reader, uint64_t reads, const pipeline_table *table)
+make_pipeline(cpb_reader *reader, void *stream, uint64_t reads, const pipeline_table *table)
 {
     pipeline *self = calloc(1, sizeof *self);
     if (self == NULL) {
@@ -194,6 +195,7 @@ make_pipeline(cpb_reader *reader, uint64_t reads, const pipeline_table *table)
     }
     self->table = table;
     self->reader = reader;
+    self->stream = stream;
     self->left = reads;
     return self;
 }
@@ -216,7 +218,7 @@ make_pipeline(cpb_reader *reader, uint64_t reads, const pipeline_table *table)
     static cpb_frame *name##_fake(cpb_frame *frame)                                                                    \
     {                                                                                                                  \
         pipeline *self = CPB_CONTAINER_OF(frame, pipeline, fake);                                                      \
-        cpb_read_result result = cpb_awaitable_end(kind_, &self->reader->awaitables);                                  \
+        cpb_read_result result = cpb_awaitable_end(kind_, self->stream);                                               \
         uint64_t code = self->posting.stop->stop_requested ? 1 : result.code;                                          \
         resumed(self, code, result.bytes, name##_traits);                                                              \
         return NULL;                                                                                                   \
@@ -237,7 +239,9 @@ make_pipeline(cpb_reader *reader, uint64_t reads, const pipeline_table *table)
     static const pipeline_table name##_table = {name##_cleanup, name##_repeat};                                        \
     static void name##_start(cpb_reader *reader, uint64_t reads)                                                       \
     {                                                                                                                  \
-        pipeline *self = make_pipeline(reader, reads, &name##_table);                                                  \
+        void *stream = sender_ ? (void *)cpb_sender_stream_of(kind_, &reader->senders)                                 \
+                               : cpb_awaitable_stream(kind_, &reader->awaitables);                                     \
+        pipeline *self = make_pipeline(reader, stream, reads, &name##_table);                                          \
         if (self == NULL)                                                                                              \
             return;                                                                                                    \
         if (family_ == CPB_STDEXEC) {                                                                                  \

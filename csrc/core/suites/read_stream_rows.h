@@ -22,9 +22,9 @@
     X("stdexec", "sender", "pipeline_1worker", "the same with one worker", 0, 1, PIPELINE, CPB_POOL_STEAL, 1, NULL, cpb_pipeline_sender_stdexec, \
       L(0, 0, 3, 0, 0, 0, 1), L(2, 0, 9, 2, 0, 0, 1), L(2, 0, 10, 2, 0, 0, 1), L(0, 0, 2, 0, 0, 0, 0)) \
     X("stdexec", "sender", "sender_task", "the senders' task on its own stream, with affinity", CPB_QUICK, 1, START_ON_POOL, CPB_POOL_STEAL, 1, cpb_affine_sender_stdexec, NULL, \
-      L(1, 0, 10, 2, 2, 0, 2), L(3, 0, 16, 4, 2, 0, 2), L(3, 0, 17, 4, 2, 0, 2), L(0, 0, 1, 0, 0, 0, 0)) \
+      L(1, 0, 10, 2, 2, 0, 2), L(3, 0, 16, 4, 2, 0, 2), L(3, 0, 17, 4, 2, 0, 2), L(0, 0, 0, 0, 0, 0, 0)) \
     X("stdexec", "sender", "sender_task_noaffinity", "the same without affinity", CPB_QUICK, 1, START_ON_POOL, CPB_POOL_STEAL, 1, cpb_plain_sender_stdexec, NULL, \
-      L(0, 0, 2, 1, 0, 0, 1), L(2, 0, 8, 3, 0, 0, 1), L(2, 0, 9, 3, 0, 0, 1), L(0, 0, 1, 0, 0, 0, 0)) \
+      L(0, 0, 2, 1, 0, 0, 1), L(2, 0, 8, 3, 0, 0, 1), L(2, 0, 9, 3, 0, 0, 1), L(0, 0, 0, 0, 0, 0, 0)) \
     X("beman", "awaitable", "task", "Capy's task on its own stream, mutex pool", 0, 1, LAUNCH_ON_POOL, CPB_POOL_MUTEX, 1, cpb_task_awaitable, NULL, \
       L(0, 0, 2, 0, 0, 2, 1), L(0, 0, 3, 0, 0, 2, 1), L(0, 0, 7, 0, 0, 2, 1), L(0, 0, 1, 0, 0, 0, 0)) \
     X("beman", "awaitable", "pipeline", "sender pipeline over an awaitable", 0, 1, PIPELINE, CPB_POOL_MUTEX, 1, NULL, cpb_pipeline_awaitable_beman, \
@@ -42,13 +42,13 @@
     X("beman", "sender", "pipeline", "sender pipeline on its own stream", 0, 1, PIPELINE, CPB_POOL_MUTEX, 1, NULL, cpb_pipeline_sender_beman, \
       L(0, 0, 1, 0, 0, 2, 1), L(0, 1, 10, 1, 0, 2, 1), L(0, 1, 11, 1, 0, 2, 1), L(0, 0, 0, 0, 0, 0, 0)) \
     X("beman", "sender", "sender_task", "the senders' task on its own stream, by as_awaitable", 0, 1, START_ON_POOL, CPB_POOL_MUTEX, 1, cpb_shortcut_sender_beman, NULL, \
-      L(0, 0, 2, 0, 0, 2, 1), L(0, 1, 11, 1, 0, 2, 1), L(0, 1, 12, 1, 0, 2, 1), L(0, 0, 1, 0, 0, 0, 0)) \
+      L(0, 0, 2, 0, 0, 2, 1), L(0, 1, 11, 1, 0, 2, 1), L(0, 1, 12, 1, 0, 2, 1), L(0, 0, 0, 0, 0, 0, 0)) \
     X("beman", "sender", "sender_task_connect", "the same by connect and start", 0, 1, START_ON_POOL, CPB_POOL_MUTEX, 1, cpb_plain_sender_beman, NULL, \
-      L(0, 0, 2, 2, 0, 2, 1), L(0, 1, 11, 3, 0, 2, 1), L(0, 1, 12, 3, 0, 2, 1), L(0, 0, 1, 0, 0, 0, 0)) \
+      L(0, 0, 2, 2, 0, 2, 1), L(0, 1, 11, 3, 0, 2, 1), L(0, 1, 12, 3, 0, 2, 1), L(0, 0, 0, 0, 0, 0, 0)) \
     X("beman", "sender", "sender_task_affine", "connect, with affinity to a named scheduler", 0, 1, START_ON_POOL, CPB_POOL_MUTEX, 1, cpb_named_sender_beman, NULL, \
-      L(0, 0, 3, 2, 0, 4, 2), L(0, 1, 12, 3, 0, 4, 2), L(0, 1, 13, 3, 0, 4, 2), L(0, 0, 1, 0, 0, 0, 0)) \
+      L(0, 0, 3, 2, 0, 4, 2), L(0, 1, 12, 3, 0, 4, 2), L(0, 1, 13, 3, 0, 4, 2), L(0, 0, 0, 0, 0, 0, 0)) \
     X("beman", "sender", "sender_task_affine_erased", "connect, with affinity to an erased scheduler", 0, 1, START_ON_POOL, CPB_POOL_MUTEX, 1, cpb_affine_sender_beman, NULL, \
-      L(1, 0, 10, 3, 2, 4, 2), L(1, 1, 19, 4, 2, 4, 2), L(1, 1, 20, 4, 2, 4, 2), L(0, 0, 1, 0, 0, 0, 0)) \
+      L(1, 0, 10, 3, 2, 4, 2), L(1, 1, 19, 4, 2, 4, 2), L(1, 1, 20, 4, 2, 4, 2), L(0, 0, 0, 0, 0, 0, 0)) \
     X("common", "awaitable", "task", "Capy's task on its own stream", 0, 1, LAUNCH_ON_POOL, CPB_POOL_MUTEX, 1, cpb_task_awaitable, NULL, \
       L(0, 0, 2, 0, 0, 2, 1), L(0, 0, 3, 0, 0, 2, 1), L(0, 0, 7, 0, 0, 2, 1), L(0, 0, 1, 0, 0, 0, 0)) \
     X("common", "awaitable", "pipeline", "sender pipeline over an awaitable", 0, 1, PIPELINE, CPB_POOL_MUTEX, 1, NULL, cpb_pipeline_awaitable_beman, \
@@ -60,7 +60,7 @@
     X("common", "sender", "pipeline", "sender pipeline on its own stream", 0, 1, PIPELINE, CPB_POOL_MUTEX, 1, NULL, cpb_pipeline_sender_beman, \
       L(0, 0, 1, 0, 0, 2, 1), L(0, 1, 10, 1, 0, 2, 1), L(0, 1, 11, 1, 0, 2, 1), L(0, 0, 0, 0, 0, 0, 0)) \
     X("common", "sender", "sender_task", "the senders' task on its own stream, by connect and start", 0, 1, START_ON_POOL, CPB_POOL_MUTEX, 1, cpb_plain_sender_beman, NULL, \
-      L(0, 0, 2, 2, 0, 2, 1), L(0, 1, 11, 3, 0, 2, 1), L(0, 1, 12, 3, 0, 2, 1), L(0, 0, 1, 0, 0, 0, 0))
+      L(0, 0, 2, 2, 0, 2, 1), L(0, 1, 11, 3, 0, 2, 1), L(0, 1, 12, 3, 0, 2, 1), L(0, 0, 0, 0, 0, 0, 0))
 /* clang-format on */
 
 #endif

@@ -18,6 +18,7 @@ enum { STARTING, LEFT, COMPLETED };
 typedef struct session {
     cpb_task base;
     cpb_reader *reader;
+    void *stream; /* of its kind and side */
     uint64_t left;
     cpb_awaitable awaitable;
     cpb_sender_read read;
@@ -132,8 +133,7 @@ start_sender(session *self, const traits t)
 {
     cpb_reader *reader = self->reader;
     store(self, 0);
-    return cpb_sender_begin(t.family, t.kind, &self->read, &reader->senders, &reader->pool, t.execute, t.set_value,
-                            self);
+    return cpb_sender_begin(t.family, t.kind, &self->read, self->stream, &reader->pool, t.execute, t.set_value, self);
 }
 
 /* Starts an awaitable as a sender: a fake frame, an environment with the adapter. True: complete already. */
@@ -145,14 +145,14 @@ start_awaitable_as_sender(session *self, const traits t)
         (cpb_env){cpb_adapter_executor(t.family, &reader->adapter), self->base.env->stop, self->base.env->allocator};
     self->fake.resume = t.fake_resume;
     struct iovec buffer = {self->buffer, sizeof self->buffer};
-    return cpb_awaitable_begin(t.kind, &reader->awaitables, &self->awaitable, buffer, &self->fake, &self->posting) ==
+    return cpb_awaitable_begin(t.kind, self->stream, &self->awaitable, buffer, &self->fake, &self->posting) ==
            &self->fake;
 }
 
 CPB_TEMPLATE void
 end_awaitable(session *self, const traits t)
 {
-    cpb_read_result result = cpb_awaitable_end(t.kind, &self->reader->awaitables);
+    cpb_read_result result = cpb_awaitable_end(t.kind, self->stream);
     self->bytes = result.bytes;
     self->code = result.code;
 }
@@ -161,11 +161,6 @@ end_awaitable(session *self, const traits t)
 CPB_TEMPLATE cpb_frame *
 await_sender(session *self, const traits t)
 {
-    /* A sender that is known to complete where it was started takes a plain awaiter. */
-    if (t.sender && t.kind == CPB_SYNC) {
-        store(self, 0);
-        return &self->base.frame;
-    }
     cpb_atomic_store_relaxed(&self->done, false);
     cpb_atomic_store_relaxed(&self->phase, STARTING);
     self->starter = pthread_self();
@@ -212,34 +207,51 @@ begin_read(session *self, const traits t)
         self->posting = (cpb_env){cpb_adapter_executor(t.family, &reader->adapter), env->stop, env->allocator};
         env = &self->posting;
     }
-    return cpb_awaitable_begin(t.kind, &reader->awaitables, &self->awaitable, buffer, &self->base.frame, env);
+    return cpb_awaitable_begin(t.kind, self->stream, &self->awaitable, buffer, &self->base.frame, env);
 }
 
 CPB_TEMPLATE void
 end_read(session *self, const traits t)
 {
+    if (!t.sender && t.how == DIRECT) {
+        /* The result is a temporary of the co_await expression. */
+        cpb_read_result result = cpb_awaitable_end(t.kind, self->stream);
+        cpb_reader_count(self->reader, result.code, result.bytes);
+        return;
+    }
     if (t.sender)
         cpb_sender_end(t.family, t.kind, &self->read);
-    else if (t.how == DIRECT)
-        end_awaitable(self, t);
     if (t.affine == ERASED_SCHEDULER && self->hop_operation != NULL)
         hop_end(self);
     self->hop_operation = NULL;
     cpb_reader_count(self->reader, self->code + (t.sender && self->read.failed), self->bytes);
 }
 
+/* A sender that is known to complete where it is started: the senders' own tasks do not suspend for it. Capy's bridge
+ * does not ask. */
+CPB_TEMPLATE bool
+never_suspends(const traits t)
+{
+    return t.sender && t.kind == CPB_SYNC && t.how != BRIDGE;
+}
+
 CPB_TEMPLATE cpb_frame *
 step(session *self, const traits t)
 {
-    cpb_env_restore_allocator(self->base.env);
-    if (CPB_LIKELY(self->base.frame.state == 1)) {
-        end_read(self, t);
-        self->left--;
+    for (;;) {
+        cpb_env_restore_allocator(self->base.env);
+        if (CPB_LIKELY(self->base.frame.state == 1)) {
+            end_read(self, t);
+            self->left--;
+        }
+        if (CPB_UNLIKELY(self->left == 0))
+            return cpb_task_return(&self->base, 0);
+        self->base.frame.state = 1;
+        if (!never_suspends(t))
+            return begin_read(self, t);
+        store(self, 0);
+        cpb_escape(self); /* each read's result is stored, tested and counted, or the loop would be folded into one */
     }
-    if (CPB_UNLIKELY(self->left == 0))
-        return cpb_task_return(&self->base, 0);
-    self->base.frame.state = 1;
-    return begin_read(self, t);
 }
 
 static void
@@ -249,13 +261,14 @@ destroy_session(cpb_frame *frame)
 }
 
 static cpb_task *
-make_session(cpb_reader *reader, cpb_frame *(*resume)(cpb_frame *))
+make_session(cpb_reader *reader, void *stream, cpb_frame *(*resume)(cpb_frame *))
 {
     session *self = cpb_frame_alloc(sizeof *self);
     if (CPB_UNLIKELY(self == NULL))
         return NULL;
     cpb_task_init(&self->base, resume, destroy_session);
     self->reader = reader;
+    self->stream = stream;
     self->left = CPB_SESSION_READS;
     self->hop_operation = NULL;
     self->read.failed = false;
@@ -308,7 +321,9 @@ make_session(cpb_reader *reader, cpb_frame *(*resume)(cpb_frame *))
     }                                                                                                                  \
     CPB_NOINLINE static cpb_task *name##_ramp(cpb_reader *reader)                                                      \
     {                                                                                                                  \
-        return make_session(reader, name##_resume);                                                                    \
+        void *stream = sender_ ? (void *)cpb_sender_stream_of(kind_, &reader->senders)                                 \
+                               : cpb_awaitable_stream(kind_, &reader->awaitables);                                     \
+        return make_session(reader, stream, name##_resume);                                                            \
     }
 
 /* The four stream kinds of a consumer, and its table. */
@@ -343,7 +358,7 @@ CONSUMER(affine_awaitable_beman, CPB_BEMAN, false, AWAITER, ERASED_SCHEDULER)
     }                                                                                                                  \
     CPB_NOINLINE static cpb_task *capy_##kind_name##_ramp(cpb_reader *reader)                                          \
     {                                                                                                                  \
-        return make_session(reader, capy_##kind_name##_resume);                                                        \
+        return make_session(reader, cpb_awaitable_stream(kind_, &reader->awaitables), capy_##kind_name##_resume);      \
     }
 CAPY(native, CPB_NATIVE)
 CAPY(abstract, CPB_ABSTRACT)
