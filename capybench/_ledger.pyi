@@ -25,6 +25,9 @@ def suites() -> list[dict[str, Any]]:
 def cases() -> list[dict[str, Any]]:
     """One dict a cell, in registration order; `capybench.cases.Cell` explains the keys."""
 
+def pace() -> int:
+    """Run the pace probe, a fixed piece of arithmetic, without the GIL; the ns that it took."""
+
 def single_threaded() -> bool:
     """Whether this process has never made a thread, as glibc sees it; once false it stays false."""
 

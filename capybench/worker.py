@@ -207,19 +207,50 @@ def _warm_up(run: "Any", ops: int, target_ns: int) -> dict[str, object]:
     return {"samples_ns": seen, "steady": steady}
 
 
+def _host_ms(cpus: "list[int]") -> "tuple[int, int]":
+    """Busy and stolen time of these CPUs since boot, in ms (granularity: the kernel's tick)."""
+    busy = stolen = 0
+    wanted = {f"cpu{number}" for number in cpus}
+    try:
+        with open("/proc/stat") as file:
+            for line in file:
+                name, *fields = line.split()
+                if name in wanted:
+                    user, nice, system, _idle, _wait, irq, soft, steal = map(int, fields[:8])
+                    busy += user + nice + system + irq + soft
+                    stolen += steal
+    except (OSError, ValueError):
+        return 0, 0
+    tick = 1000 // posix.sysconf("SC_CLK_TCK")
+    return busy * tick, stolen * tick
+
+
+def _sample(
+    core: "Any", run: "Any", ops: int, count: int
+) -> "tuple[array[int], array[int], list[int]]":
+    """Samples, their flags, and the pace probes: pace[i] before sample i, pace[i + 1] after it."""
+    samples, flags = array("Q", bytes(8 * count)), array("Q", bytes(8 * count))
+    one, flag = array("Q", [0]), array("Q", [0])
+    pace = [core.pace()]
+    for i in range(count):
+        if run.measure(ops, one, flag) != 1:
+            raise Refusal("a sample did not come back")
+        pace.append(core.pace())
+        samples[i], flags[i] = one[0], flag[0]
+    return samples, flags, pace
+
+
 def _measure(core: "Any", request: "dict[str, Any]") -> dict[str, object]:
     count, target_ns = request["samples"], request["target_ns"]
     with _open(core, request) as run:
         ready_ns = time.monotonic_ns()
         ops = request["ops"] or run.calibrate(target_ns)
         warmup = _warm_up(run, ops, target_ns)
-        samples, flags = array("Q", bytes(8 * count)), array("Q", bytes(8 * count))
-        before = run.usage()
-        got = run.measure(ops, samples, flags)
-        usage = run.usage()
+        cpus = request.get("cpus") or list(posix.sched_getaffinity(0))
+        before, host = run.usage(), _host_ms(cpus)
+        samples, flags, pace = _sample(core, run, ops, count)
+        usage, host_after = run.usage(), _host_ms(cpus)
         threads = len(posix.listdir("/proc/self/task"))
-        if got != count:
-            raise Refusal(f"{got} samples came back instead of {count}")
         run.verify()
         facts = run.facts()
     for key, value in before.items():
@@ -229,6 +260,9 @@ def _measure(core: "Any", request: "dict[str, Any]") -> dict[str, object]:
         "ops": ops,
         "samples_ns": list(samples),
         "flags": list(flags),
+        "pace_ns": pace,
+        "cpu_busy_ms": host_after[0] - host[0],
+        "cpu_steal_ms": host_after[1] - host[1],
         "single_before": all(flag & SINGLE_BEFORE for flag in flags),
         "single_after": all(flag & SINGLE_AFTER for flag in flags),
         "usage": usage,

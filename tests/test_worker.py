@@ -97,6 +97,8 @@ def test_measure_reports_samples_flags_usage_and_facts(fake: Fake) -> None:
     assert result["ops"] == 10, "calibrated for 1000 ns"
     assert result["samples_ns"] == [1000, 1001, 1002]
     assert result["flags"] == [3, 3, 3]
+    assert result["pace_ns"] == [2_000_000] * 4, "one before the first sample, one after each"
+    assert result["cpu_busy_ms"] >= 0 and result["cpu_steal_ms"] >= 0
     assert result["single_before"] is True and result["single_after"] is True
     assert result["usage"]["samples"] == 3, "the warm-up's share is taken off"
     assert result["usage"]["thread_cpu_ns"] == 21

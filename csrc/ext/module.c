@@ -2,6 +2,7 @@
 #include "ext.h"
 
 #include "base/ledger.h"
+#include "base/pace.h"
 #include "base/thread.h"
 
 module_state *
@@ -18,6 +19,18 @@ single_threaded(PyObject *module, PyObject *unused)
     return PyBool_FromLong(cpb_thread_single());
 }
 
+static PyObject *
+pace(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    uint64_t ns;
+    Py_BEGIN_ALLOW_THREADS
+    ns = cpb_pace_ns();
+    Py_END_ALLOW_THREADS
+    return PyLong_FromUnsignedLongLong(ns);
+}
+
 static PyMethodDef methods[] = {
     {"build", ext_build, METH_NOARGS,
      "build() -> dict[str, str]\n\nCompiler, flags, architecture, C library and build id of this module."},
@@ -25,6 +38,8 @@ static PyMethodDef methods[] = {
      "suites() -> list[dict]\n\nname, summary and baselines (contenders, best first) of each suite."},
     {"cases", ext_cases, METH_NOARGS,
      "cases() -> list[dict]\n\nEvery cell the core knows, in the order of the tables."},
+    {"pace", pace, METH_NOARGS,
+     "pace() -> int\n\nRuns the pace probe, a fixed piece of arithmetic, without the GIL; the ns that it took."},
     {"single_threaded", single_threaded, METH_NOARGS,
      "single_threaded() -> bool\n\nWhether this process has never created a thread, by the C library's own flag."},
     {NULL, NULL, 0, NULL},

@@ -2,6 +2,7 @@
 #include "base/build_info.h"
 #include "base/clock.h"
 #include "base/ledger.h"
+#include "base/pace.h"
 #include "base/status.h"
 #include "base/thread.h"
 #include "check.h"
@@ -37,6 +38,7 @@ test_clock(void)
     CHECK(cpb_clock_ns() >= first);
     CHECK(cpb_clock_step_ns(100) > 0);
     CHECK(cpb_clock_process_cpu_ns() > 0);
+    CHECK(cpb_pace_ns() > 1000); /* not folded away */
 }
 
 static void
