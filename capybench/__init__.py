@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from capybench.cases import Case, Cell, Listing
     from capybench.errors import CapybenchError
     from capybench.plan import Plan
+    from capybench.plugins import Plugin, load_plugin
     from capybench.results import RunResult
     from capybench.runner import Progress
 
@@ -30,12 +31,14 @@ __all__ = [
     "Cell",
     "Listing",
     "Plan",
+    "Plugin",
     "Progress",
     "RunResult",
     "__version__",
     "get_include",
     "list_cells",
     "load",
+    "load_plugin",
     "run",
 ]
 
@@ -45,9 +48,11 @@ _HOME = {
     "Cell": "cases",
     "Listing": "cases",
     "Plan": "plan",
+    "Plugin": "plugins",
     "Progress": "runner",
     "RunResult": "results",
     "list_cells": "cases",
+    "load_plugin": "plugins",
 }
 
 
@@ -78,6 +83,8 @@ def run(
     budget_s: "float | None" = None,
     baseline: "str | None" = None,
     keep_env: bool = False,
+    plugins: "Sequence[str | PathLike[str]]" = (),
+    use_installed: bool = True,
     target: "str | PathLike[str] | None" = None,
     progress: "Progress | None" = None,
     timeout_s: float = 60.0,
@@ -95,6 +102,8 @@ def run(
         budget_s: seconds; whole blocks are cut before the run begins.
         baseline: contender that the others of a case are compared with.
         keep_env: keep LD_PRELOAD, MALLOC_* and GLIBC_TUNABLES in workers.
+        plugins: plug-in files whose cells take part, besides those given to `load_plugin`.
+        use_installed: also the plug-ins of installed distributions.
         target: the result file; .capybench/runs/<UTC time>-<seed>.json when None.
         progress: an object told between workers (`Progress`).
         timeout_s: seconds after which a worker counts as hanging.
@@ -103,12 +112,13 @@ def run(
         CapybenchError: nothing matches, the file cannot be written, no extension …
         KeyboardInterrupt: after Ctrl-C; its message names the file with the finished workers.
     """
-    from capybench import cases, plan, results, runner
+    from capybench import cases, results, runner
+    from capybench import plan as plans
 
     chosen = [patterns] if isinstance(patterns, str) else list(patterns)
-    listing = cases.list_cells()
+    listing = cases.list_cells(plugins=plugins, use_installed=use_installed)
     selected = cases.select(listing, chosen, keyword, quick_only=quick)
-    planned = plan.make_plan(
+    planned = plans.make_plan(
         listing,
         selected,
         quick=quick,

@@ -1,5 +1,6 @@
 """The counting build of the same sources: exact event counts, never times."""
 
+from os import PathLike
 from types import TracebackType
 from typing import Any, Final, Self, final
 
@@ -23,7 +24,16 @@ def suites() -> list[dict[str, Any]]:
     """The suites in registration order: name, summary, baselines (contenders, best first)."""
 
 def cases() -> list[dict[str, Any]]:
-    """One dict a cell, in registration order; `capybench.cases.Cell` explains the keys."""
+    """One dict a cell, plug-ins' last; `capybench.cases.Cell` explains the keys."""
+
+def load_plugin(path: str | PathLike[str], /) -> dict[str, Any]:
+    """Open a plug-in, check it, add its cells: name, version, counting, cells (dicts as `cases`').
+
+    The path must contain a "/". CoreError with the reason; status "abi": built for another version.
+    """
+
+def heap_in_use() -> int:
+    """Bytes that the C library's allocator has handed out and not got back."""
 
 def pace() -> int:
     """Run the pace probe, a fixed piece of arithmetic, without the GIL; the ns that it took."""

@@ -7,12 +7,16 @@ Python. Selection works on ids, `suite/case@contender`; see `select` for the rul
 from __future__ import annotations
 
 import difflib
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from capybench.errors import SelectionError, UsageError
+
+if TYPE_CHECKING:
+    from capybench.plugins import Plugin
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,12 +119,21 @@ class Variant:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """All that one core can measure. Iterating gives its cells, in listing order."""
+    """All that one core and its plug-ins can measure. Iterating gives the cells, in listing order.
+
+    `warnings` tell which installed plug-ins were left out, and why.
+    """
 
     cells: tuple[Cell, ...]
     suites: tuple[Suite, ...]
     build: Mapping[str, str]
     variant: Variant
+    plugins: tuple[Plugin, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    def plugin(self, name: str | None) -> Plugin | None:
+        """The plug-in of that name, None for the core's own cells."""
+        return next((plugin for plugin in self.plugins if plugin.name == name), None)
 
     def __iter__(self) -> Iterator[Cell]:
         return iter(self.cells)
@@ -129,20 +142,36 @@ class Listing:
         return len(self.cells)
 
 
-def list_cells(variant: Variant | None = None, *, timeout_s: float = 30.0) -> Listing:
-    """Ask the core, in a worker, which suites and cells it has.
+def list_cells(
+    variant: Variant | None = None,
+    *,
+    plugins: Iterable[str | os.PathLike[str]] = (),
+    use_installed: bool | None = None,
+    timeout_s: float = 30.0,
+) -> Listing:
+    """Ask the core, in a worker, which suites and cells it and its plug-ins have.
 
     Args:
         variant: the build to ask; the installed one when None.
+        plugins: plug-in files to open, besides those that `load_plugin` was given.
+        use_installed: also the plug-ins of installed distributions; None means where no variant
+            is named.
         timeout_s: seconds after which a worker that does not answer is killed.
 
     Raises:
         EnvironmentFault: the extension is missing or its worker fails.
+        PluginError: a file of `plugins` is missing or was refused.
     """
     # Imported here: the runner needs this module's classes.
+    from capybench import plugins as plugin_files
     from capybench import runner
 
-    return runner.list_in_worker(variant, timeout_s=timeout_s)
+    if use_installed is None:
+        use_installed = variant is None
+    if variant is not None and not use_installed and not plugins:
+        return runner.list_in_worker(variant, timeout_s=timeout_s)
+    files, warnings = plugin_files.wanted(plugins, use_installed=use_installed)
+    return runner.list_in_worker(variant, plugins=files, warnings=warnings, timeout_s=timeout_s)
 
 
 # --- order ------------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ from .errors import CapybenchError, SaveError, UsageError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from .cases import Cell
+    from .cases import Cell, Listing
     from .plan import Plan, Step
     from .results import CellResult, RunResult
     from .settings import Settings
@@ -97,6 +97,37 @@ def _selection(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-k", dest="keyword", metavar="EXPR", help="'strand and not callback'")
 
 
+def _plugin_flags(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("plug-ins")
+    group.add_argument(
+        "--plugin",
+        action="append",
+        metavar="PATH",
+        help="a shared object with cells of its own; may be given several times",
+    )
+    group.add_argument(
+        "--no-plugins",
+        action="store_true",
+        default=None,
+        help="leave the plug-ins of installed packages out",
+    )
+
+
+def _listing(settings: Settings) -> Listing:
+    """What there is, with plug-ins; those left out become warning lines."""
+    from . import cases, tables
+
+    options: dict[str, Any] = {}
+    if settings.was_set("plugin"):
+        options["plugins"] = settings.get("plugin")
+    if settings.get("no_plugins"):
+        options["use_installed"] = False
+    listing = cases.list_cells(**options)
+    for warning in listing.warnings:
+        _say(f"warning: {tables.printable(warning)}")
+    return listing
+
+
 def _view_flags(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("output")
     group.add_argument("--format", metavar="FORMAT", help="table (default), markdown, json or csv")
@@ -144,6 +175,7 @@ def _fill_run(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="print the plan and the estimated time, measure nothing",
     )
+    _plugin_flags(parser)
     _view_flags(parser)
     parser.add_argument(
         "--json", metavar="PATH|-", help="result file (default .capybench/runs/…), - for stdout"
@@ -185,7 +217,7 @@ def _run(args: argparse.Namespace) -> int:
 def _plan(args: argparse.Namespace, settings: Settings) -> Any:
     from . import cases, plan
 
-    listing = cases.list_cells()
+    listing = _listing(settings)
     quick = settings.get("quick", False)
     chosen = cases.select(
         listing, args.patterns, args.keyword, quick_only=quick and not args.patterns
@@ -221,7 +253,17 @@ def _all_unavailable(cells: Sequence[Cell]) -> str:
 
 
 #: Flags that a resumed run takes from its file.
-_PLANNED = ("quick", "blocks", "samples", "budget", "seed", "pin", "keep_env")
+_PLANNED = (
+    "quick",
+    "blocks",
+    "samples",
+    "budget",
+    "seed",
+    "pin",
+    "keep_env",
+    "plugin",
+    "no_plugins",
+)
 
 
 def _resumed(args: argparse.Namespace, settings: Settings, progress: Any) -> dict[str, Any]:
@@ -321,10 +363,15 @@ def _progress(stream: TextIO) -> _BarProgress | None:
 
 @dataclass(frozen=True, slots=True)
 class _Companion:
-    """Something optional that adds contenders, and what to do where it is missing."""
+    """Something optional that adds contenders, and what to do where it is missing. It is known by
+    the name of its contender, or of its plug-in."""
 
-    contender: str
+    name: str
     hint: str
+
+    def brings(self, cell: Cell) -> bool:
+        """Whether the cell comes from it and can run."""
+        return self.name in (cell.contender, cell.plugin) and cell.available
 
 
 #: Companions that are known; one hint line each where none of their cells can run.
@@ -333,6 +380,11 @@ COMPANIONS = (
         "mimalloc", "mimalloc is missing: pip install 'capybench[mimalloc]', or libmimalloc2.0"
     ),
     _Companion("jemalloc", "jemalloc is missing: install the system package libjemalloc2"),
+    _Companion(
+        "boost",
+        "Boost.Asio and Boost.Cobalt are missing: pip install capybench-boost, or "
+        "./csrc/plugins/boost in a clone",
+    ),
 )
 
 
@@ -341,23 +393,51 @@ def _fill_list(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--format", choices=("table", "json"), default="table", help="table (default) or json"
     )
+    _plugin_flags(parser)
+
+
+def _plugin_settings(args: argparse.Namespace) -> Settings:
+    """The two settings about plug-ins; --format of these commands is not the one of results."""
+    from . import settings
+
+    return settings.resolve({name: getattr(args, name) for name in ("plugin", "no_plugins")})
 
 
 def _list(args: argparse.Namespace) -> int:
     from . import cases
 
-    listing = cases.list_cells()
+    listing = _listing(_plugin_settings(args))
     chosen = cases.select(listing, args.patterns, args.keyword)
     if args.format == "json":
         import json
 
-        _write(json.dumps({"cells": [cell.to_dict() for cell in chosen]}, indent=1) + "\n")
+        told = {
+            "cells": [cell.to_dict() for cell in chosen],
+            "plugins": [plugin.to_dict() for plugin in listing.plugins],
+        }
+        _write(json.dumps(told, indent=1) + "\n")
         return OK
     from . import tables
 
     suites = {suite.name: suite.summary for suite in listing.suites}
-    _draw(_listing_tables(chosen, suites), legend=hints(tuple(listing)), module=tables)
+    legend = (*_plugin_lines(listing), *hints(tuple(listing)))
+    _draw(_listing_tables(chosen, suites), legend=legend, module=tables)
     return OK
+
+
+def _plugin_lines(listing: Listing) -> tuple[str, ...]:
+    """A line for each plug-in that takes part."""
+    from .tables import printable
+
+    lines = []
+    for plugin in listing.plugins:
+        own = sum(cell.plugin == plugin.name for cell in listing)
+        counts = "with" if plugin.counting else "without"
+        lines.append(
+            f"plug-in {plugin.name} {printable(plugin.version)}: {own} "
+            f"{'cell' if own == 1 else 'cells'}, {counts} counts, {printable(plugin.path)}"
+        )
+    return tuple(lines)
 
 
 def _listing_tables(cells: Sequence[Cell], suites: dict[str, str]) -> list[Any]:
@@ -369,6 +449,7 @@ def _listing_tables(cells: Sequence[Cell], suites: dict[str, str]) -> list[Any]:
         for cell in cells:
             if cell.suite == suite:
                 mark = " (quick)" if cell.quick else ""
+                mark += f" (plug-in {cell.plugin})" if cell.plugin else ""
                 note = cell.summary + mark if cell.available else f"unavailable: {cell.reason}"
                 tone = "" if cell.available else "dim"
                 rows.append(Row(printable(cell.id), note=printable(note), tone=tone))
@@ -384,8 +465,67 @@ def hints(cells: Sequence[Cell]) -> tuple[str, ...]:
     return tuple(
         companion.hint
         for companion in COMPANIONS
-        if not any(cell.contender == companion.contender and cell.available for cell in cells)
+        if not any(companion.brings(cell) for cell in cells)
     )
+
+
+# ---- verify --------------------------------------------------------------------------------------
+
+
+def _fill_verify(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "targets",
+        nargs="*",
+        metavar="PLUGIN|PATTERN",
+        help="a plug-in's file or name (all its cells), or globs on ids; nothing means all cells",
+    )
+    parser.add_argument(
+        "--format", choices=("table", "json"), default="table", help="table (default) or json"
+    )
+    _plugin_flags(parser)
+
+
+def _verify(args: argparse.Namespace) -> int:
+    from . import verification
+
+    listing, chosen = _verify_targets(args)
+    as_json = args.format == "json"
+
+    def show(one: verification.Verification) -> None:
+        if not as_json:
+            from .tables import printable
+
+            _write("\n".join(map(printable, one.describe().split("\n"))) + "\n")
+
+    found = verification.verify_cells(listing, chosen, done=show)
+    if as_json:
+        import json
+
+        _write(json.dumps({"cells": [one.to_dict() for one in found]}, indent=1) + "\n")
+    statuses = [one.status for one in found]
+    bad, out = statuses.count("failed"), statuses.count("unavailable")
+    if not as_json:
+        _say(f"{statuses.count('ok')} ok, {bad} failed, {out} unavailable")
+    return CELL_FAILED if bad else OK if "ok" in statuses else NOTHING
+
+
+def _verify_targets(args: argparse.Namespace) -> tuple[Listing, tuple[Cell, ...]]:
+    """The listing with the files that were named, and the cells that were meant."""
+    from . import cases
+
+    files = [word for word in args.targets if word.endswith(".so") or Path(word).is_file()]
+    words = [word for word in args.targets if word not in files]
+    args.plugin = [*(args.plugin or ()), *files] or None
+    plain = _plugin_settings(args)
+    listing = _listing(plain)
+    paths = {str(Path(file).absolute()) for file in files}
+    names = {plugin.name for plugin in listing.plugins if plugin.path in paths}
+    names |= {plugin.name for plugin in listing.plugins if plugin.name in words}
+    patterns = [word for word in words if word not in names]
+    if not names:
+        return listing, cases.select(listing, patterns)
+    ids = {cell.id for cell in cases.select(listing, patterns)} if patterns else set()
+    return listing, tuple(cell for cell in listing if cell.plugin in names or cell.id in ids)
 
 
 # ---- show ----------------------------------------------------------------------------------------
@@ -576,6 +716,13 @@ COMMANDS: tuple[_Command, ...] = (
         "capybench list 'primitives' -k 'malloc or mutex'",
         _fill_list,
         _list,
+    ),
+    _Command(
+        "verify",
+        "check without timing that cells work, count what they promise and leak nothing",
+        "capybench verify ./my_runtime.so",
+        _fill_verify,
+        _verify,
     ),
     _Command(
         "show",

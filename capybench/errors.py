@@ -32,6 +32,10 @@ class SelectionError(UsageError):
         self.nearest = nearest
 
 
+class PluginError(UsageError):
+    """A plug-in that was asked for cannot be used: no such file, or refused by the core."""
+
+
 class JournalError(UsageError):
     """A journal that cannot be resumed: missing, damaged, or of another build or machine."""
 

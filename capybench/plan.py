@@ -11,12 +11,13 @@ from __future__ import annotations
 import math
 import os
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from capybench.cases import Case, Cell, Listing, Suite, Variant, group
 from capybench.errors import UsageError
+from capybench.plugins import Plugin
 
 QUICK_BLOCKS, BLOCKS = 3, 10
 QUICK_SAMPLES, SAMPLES = 3, 5
@@ -56,7 +57,8 @@ class Plan:
 
     `pin` is "auto", a CPU number or None; `baseline` the contender chosen for the whole run, or
     None. `tunables` are the cases whose workers get room for jemalloc's thread-local storage.
-    `blocks_asked` is what was asked for before a budget cut it.
+    `blocks_asked` is what was asked for before a budget cut it. `plugins` are those that selected
+    cells come from.
     """
 
     seed: int
@@ -78,6 +80,7 @@ class Plan:
     build: Mapping[str, str]
     variant: Variant
     warnings: tuple[str, ...] = ()
+    plugins: tuple[Plugin, ...] = ()
 
     @property
     def cells(self) -> tuple[Cell, ...]:
@@ -138,6 +141,7 @@ class Plan:
             "warnings": list(self.warnings),
             "build": dict(self.build),
             "variant": asdict(self.variant),
+            "plugins": [plugin.to_dict() for plugin in self.plugins],
             "suites": [suite.to_dict() for suite in self.suites],
             "cases": [
                 {"baseline": case.baseline, "cells": [cell.to_dict() for cell in case.cells]}
@@ -163,6 +167,7 @@ class Plan:
             "warnings": tuple(raw["warnings"]),
             "build": dict(raw["build"]),
             "variant": Variant(**raw["variant"]),
+            "plugins": tuple(Plugin(**plugin) for plugin in raw.get("plugins", ())),
             "suites": tuple(Suite.from_dict(suite) for suite in raw["suites"]),
             "cases": tuple(cases),
             "steps": steps,
@@ -310,13 +315,16 @@ def make_plan(
                 f"the least is {least} s"
             )
 
-    warnings = []
+    warnings = [*listing.warnings]
+    used = {cell.plugin for cell in chosen}
+    plugins = tuple(plugin for plugin in listing.plugins if plugin.name in used)
+    uncounted = {plugin.name for plugin in plugins if plugin.counting is None}
     for case in cases:
         if ready[case.id] and pin is not None and case.cpus > len(allowed):
             warnings.append(
                 f"{case.id} is meant for {case.cpus} CPUs, the affinity mask has {len(allowed)}"
             )
-    steps = _steps(cases, ready, count, seed, pin, allowed)
+    steps = _steps(cases, ready, count, seed, pin, allowed, uncounted)
     return Plan(
         seed=seed,
         blocks=count,
@@ -337,6 +345,7 @@ def make_plan(
         build=listing.build,
         variant=listing.variant,
         warnings=tuple(warnings),
+        plugins=plugins,
     )
 
 
@@ -347,6 +356,7 @@ def _steps(
     seed: int,
     pin: str | int | None,
     allowed: Sequence[int],
+    uncounted: Collection[str],
 ) -> tuple[Step, ...]:
     # One generator for each purpose and case: what one case draws does not move another's, so a
     # case keeps its orders when the selection around it changes.
@@ -373,7 +383,8 @@ def _steps(
     # samples.
     for case in runnable:
         for order, cell in enumerate(ready[case.id]):
-            steps.append(Step("count", 0, order, cell.id, None, 0))
+            if cell.plugin not in uncounted:
+                steps.append(Step("count", 0, order, cell.id, None, 0))
     return tuple(steps)
 
 

@@ -24,7 +24,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -33,8 +33,16 @@ from typing import IO, Any, Protocol
 from capybench import environment
 from capybench._version import __version__
 from capybench.cases import Case, Cell, Listing, Suite, Variant, ordered
-from capybench.errors import EnvironmentFault, JournalError, SaveError, TargetError, UsageError
+from capybench.errors import (
+    EnvironmentFault,
+    JournalError,
+    PluginError,
+    SaveError,
+    TargetError,
+    UsageError,
+)
 from capybench.plan import Plan, Step, count_ops, worker_seconds
+from capybench.plugins import Plugin, PluginFile, accepted, changed
 from capybench.worker import BOOT, CLOCK_BACK, CLOCK_STILL, PROTOCOL
 
 SCHEMA = "capybench/1"
@@ -234,6 +242,18 @@ def ask_worker(
         EnvironmentFault: it cannot be started, or it speaks another protocol.
     """
     worker = _Worker(variant, env, timeout_s)
+    loading: str | None = None
+
+    def ended(outcome: Outcome) -> Outcome:
+        """An outcome without a result; a plug-in that was being opened is named in it."""
+        if loading is None:
+            return outcome
+        return Outcome(
+            outcome.status,
+            f"{outcome.reason} (while it opened the plug-in {loading})",
+            {"loading": loading},
+        )
+
     try:
         worker.ask({"protocol": PROTOCOL, "plugins": [], "limit_s": timeout_s, **request})
         result: dict[str, Any] | None = None
@@ -245,6 +265,8 @@ def ask_worker(
                         f"protocol {message['protocol']}, this capybench {__version__} protocol "
                         f"{PROTOCOL}; measure with matching versions"
                     )
+                if message["event"] == "loading":
+                    loading = message["path"]
                 if message["event"] == "refused":
                     raise EnvironmentFault(message["reason"])
                 if message["event"] == "result":
@@ -252,14 +274,15 @@ def ask_worker(
                     break
         except TimeoutError:
             worker.kill()
-            return Outcome("timeout", f"no result after {timeout_s:g} s; the worker was killed")
+            reason = f"no result after {timeout_s:g} s; the worker was killed"
+            return ended(Outcome("timeout", reason))
         returncode = worker.end()
         if returncode is None:
             return Outcome(
                 "timeout", f"the worker did not end within {timeout_s:g} s; it was killed"
             )
         if result is None or returncode != 0:
-            return _crash_reason(returncode, worker.errors(), timeout_s)
+            return ended(_crash_reason(returncode, worker.errors(), timeout_s))
         if "ready_ns" in result:
             result["startup_ns"] = result.pop("ready_ns") - worker.started_ns
         return Outcome(result["status"], result.get("reason"), result)
@@ -267,19 +290,61 @@ def ask_worker(
         worker.close()
 
 
-def _folders(variant: Variant) -> list[str]:
+def library_folders_of(variant: Variant) -> list[str]:
+    """Where workers of a variant may find allocators that came as packages."""
     return environment.library_folders([variant.path, *sys.path])
 
 
-def list_in_worker(variant: Variant | None = None, *, timeout_s: float = 30.0) -> Listing:
-    """What the core of `variant` has; see `cases.list_cells`, which is this.
+def blame(cell: Cell, plugins: Iterable[Plugin], outcome: Outcome) -> Outcome:
+    """The outcome, with the plug-in named in it where a plug-in's cell ended its worker."""
+    guilty = next((plugin for plugin in plugins if plugin.name == cell.plugin), None)
+    if guilty is None or outcome.status not in ("crashed", "timeout") or outcome.result:
+        return outcome
+    reason = f"{outcome.reason} (in the plug-in {guilty.name}, {guilty.path})"
+    return Outcome(outcome.status, reason, outcome.result)
+
+
+def _list_with(
+    variant: Variant, files: Sequence[PluginFile], timeout_s: float
+) -> tuple[Outcome, dict[str, str]]:
+    """List the core with plug-ins, and why each of the others was refused, by path.
+
+    One worker does it all, unless a plug-in ends the process: then another lists without it.
+    """
+    env = environment.worker_environment(
+        os.environ, static_tls=True, folders=library_folders_of(variant)
+    )
+    refused: dict[str, str] = {}
+    while True:
+        asked = [{"path": file.path} for file in files if file.path not in refused]
+        request = {"op": "list", "plugins": asked}
+        outcome = ask_worker(request, variant, env, timeout_s=timeout_s)
+        guilty = outcome.result.get("loading")
+        if guilty is None:
+            break
+        refused[guilty] = f"{outcome.status}: {outcome.reason}"
+    for told in outcome.result.get("plugins", ()):
+        if "error" in told:
+            refused[told["path"]] = told["error"]
+    return outcome, refused
+
+
+def list_in_worker(
+    variant: Variant | None = None,
+    *,
+    plugins: Iterable[PluginFile] = (),
+    warnings: Iterable[str] = (),
+    timeout_s: float = 30.0,
+) -> Listing:
+    """What the core of `variant` and plug-in files have; see `cases.list_cells`, which is this.
 
     Raises:
         EnvironmentFault: no extension there, or its worker fails; the message says how.
+        PluginError: a required plug-in was refused. Any other becomes a warning of the listing.
     """
     variant = variant or installed_variant()
-    env = environment.worker_environment(os.environ, static_tls=True, folders=_folders(variant))
-    outcome = ask_worker({"op": "list"}, variant, env, timeout_s=timeout_s)
+    files = tuple(plugins)
+    outcome, refused = _list_with(variant, files, timeout_s)
     if outcome.status != "ok":
         reason = outcome.reason or outcome.status
         if "cannot import name '_core'" in reason or "No module named" in reason:
@@ -288,12 +353,27 @@ def list_in_worker(variant: Variant | None = None, *, timeout_s: float = 30.0) -
                 "pip install builds it"
             )
         raise EnvironmentFault(f"the core cannot be listed: {reason}")
+    said = [*warnings]
+    for file in files:
+        if file.path in refused:
+            reason = f"the plug-in {file.path} ({file.source}) is left out: {refused[file.path]}"
+            if file.required:
+                raise PluginError(reason.replace(" is left out: ", ": "))
+            said.append(reason)
     result = outcome.result
+    told = {one["path"]: one for one in result.get("plugins", ()) if "error" not in one}
+    cells = ordered(Cell.from_dict(raw) for raw in result["cells"])
+    suites = [Suite.from_dict(raw) for raw in result["suites"]]
+    known = {suite.name for suite in suites}
+    foreign = {cell.suite: cell.plugin for cell in cells if cell.suite not in known}
+    suites += [Suite(name, f"from the plug-in {plugin}") for name, plugin in foreign.items()]
     return Listing(
-        cells=ordered(Cell.from_dict(raw) for raw in result["cells"]),
-        suites=tuple(Suite.from_dict(raw) for raw in result["suites"]),
+        cells=cells,
+        suites=tuple(suites),
         build={**result["build"], "python": result["python"]},
         variant=variant,
+        plugins=tuple(accepted(file, told[file.path]) for file in files if file.path in told),
+        warnings=tuple(said),
     )
 
 
@@ -592,7 +672,15 @@ def _head(path: Path, lines: Sequence[Mapping[str, Any]]) -> tuple[Mapping[str, 
 
 def _same_place(head: Mapping[str, Any], plan: Plan) -> None:
     """A run goes on only where it began: same build, same machine, its CPUs still allowed."""
-    now = list_in_worker(plan.variant).build
+    files = [plugin.file for plugin in plan.plugins]
+    try:
+        listing = list_in_worker(plan.variant, plugins=files)
+        difference = changed(plan.plugins, listing.plugins)
+    except PluginError as error:
+        difference = str(error)
+    if difference is not None:
+        raise JournalError(f"{difference} since the run began; start a new run")
+    now = listing.build
     for key in ("build_id", "compiler", "flags", "version"):
         if now.get(key) != plan.build.get(key):
             raise JournalError(
@@ -625,6 +713,7 @@ class _State:
     counters: dict[str, Any] | None = None
     ledger: dict[str, Any] | None = None
     ledger_reason: str | None = None
+    uncounted: bool = False
     clock_back: int = 0
     clock_still: int = 0
     samples: int = 0
@@ -659,7 +748,12 @@ class _Run:
         for state in self.states.values():
             if not state.cell.available:
                 state.fail("unavailable", state.cell.reason or "no reason given")
-        self._folders = _folders(plan.variant)
+        self._plugins = {plugin.name: plugin for plugin in plan.plugins}
+        for state in self.states.values():
+            plugin = self._plugins.get(state.cell.plugin or "")
+            if plugin is not None and plugin.counting is None:
+                state.ledger_reason = f"the plug-in {plugin.name} has no counting build"
+        self._folders = library_folders_of(plan.variant)
         # jemalloc's thread-locals fit only where the loader reserves room; all contenders of its
         # case get the same environment.
         self._static_tls = {
@@ -757,6 +851,9 @@ class _Run:
             "python": state.cell.python,
             "cpus": step.cpus,
         }
+        plugin = self._plugins.get(state.cell.plugin or "")
+        if plugin is not None:
+            request["plugins"] = plugin.request(counting=step.kind == "count")
         if step.kind == "count":
             request["ops"] = count_ops(state.cell)
         else:
@@ -764,6 +861,7 @@ class _Run:
             request["samples"] = self.plan.samples
             request["target_ns"] = self.plan.target_ns
         outcome = ask_worker(request, self.plan.variant, env, timeout_s=self.timeout_s)
+        outcome = blame(state.cell, self.plan.plugins, outcome)
         keep = {
             key: value
             for key, value in outcome.result.items()
@@ -827,6 +925,7 @@ class _Run:
     def _take_counts(self, state: _State, line: Mapping[str, Any]) -> None:
         if line["status"] != "ok":
             state.ledger_reason = str(line["reason"])
+            state.uncounted = True
             return
         counts: Mapping[str, Any] = line["ledger"]
         state.ledger = {name: counts.get(name) for name in LEDGER}
@@ -849,7 +948,7 @@ class _Run:
             if shaky:
                 listed = ", ".join(map(str, shaky))
                 warnings.append(f"{state.cell.id}: never steady in warm-up (block {listed})")
-            if state.ledger_reason:
+            if state.uncounted:
                 warnings.append(f"{state.cell.id}: no counts: {state.ledger_reason}")
         return {
             "schema": SCHEMA,
@@ -884,7 +983,10 @@ class _Run:
             },
             "machine": {
                 "fingerprint": self.head["fingerprint"],
-                "build": environment.build_facts(plan.build, __version__),
+                "build": {
+                    **environment.build_facts(plan.build, __version__),
+                    "plugins": [plugin.to_dict() for plugin in plan.plugins],
+                },
                 "before": self.head["before"],
                 "after": self.after,
             },

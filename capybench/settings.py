@@ -75,6 +75,16 @@ def names(value: Any) -> tuple[str, ...]:
     raise ValueError("names with commas between them")
 
 
+def paths(value: Any) -> tuple[str, ...]:
+    """Converter for files: a list, or a string with colons as in PATH."""
+    parts = value.split(os.pathsep) if isinstance(value, str) else value
+    if isinstance(parts, list | tuple) and all(isinstance(part, str) for part in parts):
+        found = tuple(part for part in parts if part)
+        if found:
+            return found
+    raise ValueError("paths with colons between them")
+
+
 def duration(value: Any) -> float:
     """Converter for a time in seconds: 90, "90s", "5m", "1h30m"."""
     if isinstance(value, int | float) and not isinstance(value, bool) and value > 0:
@@ -111,6 +121,8 @@ CONVERTERS: dict[str, Converter] = {
     "seed": whole(0),
     "pin": pin,
     "keep_env": truth,
+    "plugin": paths,
+    "no_plugins": truth,
     "baseline": text,
     "format": one_of(*FORMATS),
     "style": text,

@@ -1,14 +1,17 @@
-"""Child side of a run: one fresh process that measures one cell, lists the core or counts events.
+"""Child side of a run: one fresh process that measures, verifies or counts one cell, or lists all.
 
 The parent starts `python -I -S -c BOOT PATH FD`, where PATH is the folder that holds `capybench`
 and FD the descriptor for answers. It writes one JSON line to standard input and leaves that pipe
 open; the worker answers with JSON lines on FD and ends by itself when the pipe closes, also in the
 middle of a cell that hangs.
 
-Request: {"protocol": 1, "op": "list" | "measure" | "count", "plugins": [], "limit_s": seconds,
+Request: {"protocol": 2, "op": "list" | "measure" | "count" | "verify", "limit_s": seconds,
+          "plugins": [{"path": text, "name": text, "version": text}, ..],
           "cell": id, "python": bool, "cpus": [..] | null, "samples": n, "target_ns": ns,
-          "ops": n | null}
-Answers: {"event": "hello", "protocol": 1, "version": text}, then one of
+          "ops": n | null, "single": bool}
+Answers: {"event": "hello", "protocol": 2, "version": text}, then
+         {"event": "loading", "path": text | null} before each plug-in is opened and after the
+         last one, so that the parent knows which one ended the process, then one of
          {"event": "refused", "reason": text}
          {"event": "result", "status": "ok", ...}
          {"event": "result", "status": "failed" | "invalid" | "unavailable", "reason": text}
@@ -32,7 +35,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-PROTOCOL = 1
+PROTOCOL = 2
 
 #: What the parent passes to `python -c`. Appended, so that nothing there hides standard modules.
 BOOT = (
@@ -55,6 +58,14 @@ STATUSES = ("failed", "invalid", "unavailable")
 #: Cells that the core only names and Python measures: cell id -> "module:class". Such a class has
 #: the methods of `_core.Run`; the module is imported in the worker, when its cell is asked for.
 PYTHON_RUNS: dict[str, str] = {}
+
+#: `verify` sets a cell up so often before it looks at what the process holds, and then so often in
+#: each of a few spells. What grows in every spell is a leak; what a first use leaves behind for
+#: good (a pool, a cache, the interpreter's own) is none.
+SETTLING = 5
+SPELLS, SPELL_ROUNDS = 3, 5
+#: What counts as growth, for each set-up: a descriptor, malloc's smallest block, a page.
+LEAST_GROWTH = (("descriptors", 1), ("heap bytes", 16), ("mapped bytes", 4096))
 
 
 class Refusal(Exception):
@@ -164,6 +175,21 @@ def _load(counting: bool) -> "Any":
     return core
 
 
+def _load_plugins(core: "Any", answers: int, request: "dict[str, Any]") -> None:
+    """Open the plug-ins that the cell needs; they must be what the parent has listed."""
+    for wanted in request.get("plugins") or ():
+        path = wanted["path"]
+        _say(answers, {"event": "loading", "path": path})
+        try:
+            told = core.load_plugin(path)
+        except core.CoreError as error:
+            raise Refusal(f"the plug-in {path} is refused: {error}") from None
+        for key in ("name", "version"):
+            if told[key] != wanted.get(key, told[key]):
+                raise Refusal(f"the plug-in {path} has {key} {told[key]!r}, not {wanted[key]!r}")
+    _say(answers, {"event": "loading", "path": None})
+
+
 def _open(core: "Any", request: "dict[str, Any]") -> "Any":
     """The run object of the cell: the core's, or a Python one where Python measures."""
     cell = request["cell"]
@@ -176,13 +202,29 @@ def _open(core: "Any", request: "dict[str, Any]") -> "Any":
     return getattr(__import__(module, fromlist=[name]), name)(cell)
 
 
-def _list(core: "Any") -> dict[str, object]:
+def _list(core: "Any", answers: int, request: "dict[str, Any]") -> dict[str, object]:
+    """What the core and plug-ins have; a plug-in that is refused has an error instead of cells."""
+    cells = core.cases()
+    plugins = []
+    for wanted in request.get("plugins") or ():
+        told: dict[str, object] = {"path": wanted["path"]}
+        _say(answers, {"event": "loading", **told})
+        try:
+            made = core.load_plugin(wanted["path"])
+            cells += made.pop("cells")
+            told.update(made)
+        except Exception as error:
+            known = isinstance(error, core.CoreError)
+            told["error"] = str(error) if known else f"{type(error).__name__}: {error}"
+        plugins.append(told)
+    _say(answers, {"event": "loading", "path": None})
     return {
+        "plugins": plugins,
         "build": core.build(),
         "abi_version": core.abi_version,
         "python": sys.version.split()[0],
         "suites": core.suites(),
-        "cells": core.cases(),
+        "cells": cells,
     }
 
 
@@ -272,19 +314,112 @@ def _measure(core: "Any", request: "dict[str, Any]") -> dict[str, object]:
     }
 
 
-def _serve(request: "dict[str, Any]") -> dict[str, object]:
+# --- verification ------------------------------------------------------------------------------
+
+
+def _threads() -> int:
+    """Threads of this process. The kernel may need a moment to forget one that was joined."""
+    for _ in range(200):
+        count = len(posix.listdir("/proc/self/task"))
+        if count == 1:
+            return 1
+        time.sleep(0.005)
+    return count
+
+
+def _has_children() -> bool:
+    try:
+        posix.waitid(posix.P_ALL, 0, posix.WEXITED | posix.WNOHANG | posix.WNOWAIT)
+    except ChildProcessError:
+        return False
+    return True
+
+
+def _held() -> "tuple[int, int]":
+    """Open descriptors and mapped bytes."""
+    with open("/proc/self/statm", encoding="ascii") as statm:
+        pages = int(statm.read().split()[0])
+    return len(posix.listdir("/proc/self/fd")), pages * posix.sysconf("SC_PAGE_SIZE")
+
+
+def _spell(core: "Any", cycle: "Any") -> "tuple[int, ...]":
+    """Growth over a few set-ups and tear-downs, in the order of LEAST_GROWTH.
+
+    The heap is read right around them: reading the rest takes some of it.
+    """
+    descriptors, mapped = _held()
+    heap = core.heap_in_use()
+    for _ in range(SPELL_ROUNDS):
+        cycle(1)
+    grown = core.heap_in_use() - heap
+    after = _held()
+    return after[0] - descriptors, grown, after[1] - mapped
+
+
+def _growth(spells: "list[tuple[int, ...]]") -> list[str]:
+    """What grew in every spell, as sentences. Mappings are only worth a word where nothing else
+    explains them."""
+    found: list[str] = []
+    for nth, (name, bound) in enumerate(LEAST_GROWTH):
+        least = min(spell[nth] for spell in spells)
+        if least >= bound * SPELL_ROUNDS and (name != "mapped bytes" or not found):
+            each = least // SPELL_ROUNDS
+            found.append(f"{each} {name} more after each set-up and tear-down")
+    return found
+
+
+def _verify(core: "Any", request: "dict[str, Any]") -> dict[str, object]:
+    """Set the cell up again and again with several op counts, then look at what is left."""
+    step = request["ops"]
+    one, flag = array("Q", [0]), array("Q", [0])
+    rounds = 0
+
+    def cycle(*counts: int) -> None:
+        nonlocal rounds
+        rounds += 1
+        with _open(core, request) as run:
+            for count in counts:
+                run.measure(count * step, one, flag)
+                run.verify()
+        if _has_children():
+            raise Refusal("leaks: a child process is left after tear-down")
+
+    threads = _threads()
+    leaks = []
+    try:
+        cycle(1)
+        cycle(1, 2, 3)
+        cycle(7, 1)
+        while rounds < SETTLING:
+            cycle(1)
+        left = _threads() - threads
+        if left > 0:
+            leaks.append(f"{left} threads are left after {rounds} set-ups and tear-downs")
+        if request["single"] and not core.single_threaded():
+            raise Refusal("the cell says CPB_SINGLE, but it has made a thread")
+        spells = [_spell(core, cycle) for _ in range(SPELLS)]
+    except (core.CoreError, Refusal) as error:
+        if rounds == 1 and getattr(error, "status", "") == "unavailable":
+            raise
+        return {"status": "failed", "reason": f"set-up {rounds}: {error}"}
+    if not leaks:  # A thread left behind explains everything else that grows.
+        leaks = _growth(spells)
+    return {"leaks": leaks, "rounds": rounds}
+
+
+def _serve(answers: int, request: "dict[str, Any]") -> dict[str, object]:
     if request.get("cpus"):
         posix.sched_setaffinity(0, request["cpus"])
-    if request.get("plugins"):
-        raise Refusal("this version does not load plug-ins")
     op = request["op"]
-    if op not in ("list", "measure", "count"):
-        raise Refusal(f"there is no request {op!r}; there are list, measure and count")
+    work = {"measure": _measure, "count": _count, "verify": _verify}
+    if op != "list" and op not in work:
+        raise Refusal(f"there is no request {op!r}; there are list, {', '.join(work)}")
     core = _load(op == "count")
     try:
         if op == "list":
-            return _list(core)
-        return _count(core, request) if op == "count" else _measure(core, request)
+            return _list(core, answers, request)
+        _load_plugins(core, answers, request)
+        return work[op](core, request)
     except core.CoreError as error:
         status = getattr(error, "status", "failed")
         known = status if status in STATUSES else "failed"
@@ -310,7 +445,7 @@ def main(answers: int) -> None:
         _say(answers, {"event": "refused", "reason": reason})
         return
     try:
-        result = {"event": "result", "status": "ok", **_serve(request)}
+        result = {"event": "result", "status": "ok", **_serve(answers, request)}
     except Refusal as error:
         result = {"event": "result", "status": "failed", "reason": str(error)}
     except Exception as error:

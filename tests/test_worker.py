@@ -203,7 +203,7 @@ def test_python_cells_without_their_code_say_so(fake: Fake) -> None:
 
 def test_unknown_request(fake: Fake) -> None:
     outcome = ask(fake.variant, "dance")
-    assert outcome.reason == "there is no request 'dance'; there are list, measure and count"
+    assert outcome.reason == "there is no request 'dance'; there are list, measure, count, verify"
 
 
 def test_own_group_and_deaf_to_ctrl_c(fake: Fake) -> None:
@@ -273,7 +273,7 @@ def test_other_protocol_is_refused_in_one_sentence_on_both_sides(
         assert bare.line()["protocol"] == worker.PROTOCOL
         refusal = bare.line()
         assert refusal["event"] == "refused"
-        assert "speaks worker protocol 1, the calling one protocol 99" in refusal["reason"]
+        assert "speaks worker protocol 2, the calling one protocol 99" in refusal["reason"]
     finally:
         bare.end()
 
@@ -281,8 +281,8 @@ def test_other_protocol_is_refused_in_one_sentence_on_both_sides(
 
     other = make_fake_package(tmp_path / "other")
     source = Path(other.path) / "capybench" / "worker.py"
-    source.write_text(source.read_text().replace("PROTOCOL = 1", "PROTOCOL = 2", 1))
-    with pytest.raises(EnvironmentFault, match=r"protocol 2, this capybench .* protocol 1"):
+    source.write_text(source.read_text().replace("PROTOCOL = 2", "PROTOCOL = 3", 1))
+    with pytest.raises(EnvironmentFault, match=r"protocol 3, this capybench .* protocol 2"):
         ask(other, "list")
 
 

@@ -15,7 +15,7 @@ typedef struct cpb_session cpb_session;
 /* Caller-owned; filled in when a function answers anything but CPB_OK. */
 typedef struct cpb_error {
     int status;
-    char message[512];
+    char message[1024];
 } cpb_error;
 
 /* Bits of cpb_sample.flags. */

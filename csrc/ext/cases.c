@@ -20,7 +20,7 @@ text_or_none(const char *text)
 {
     if (text == NULL)
         Py_RETURN_NONE;
-    return PyUnicode_FromString(text);
+    return ext_text(text);
 }
 
 static PyObject *
@@ -52,7 +52,7 @@ ledger_dict(const cpb_ledger *ledger)
 }
 
 static PyObject *
-cell_dict(const cpb_case *cell)
+cell_dict(const cpb_case *cell, const cpb_plugin *plugin)
 {
     PyObject *dict = PyDict_New();
     if (dict == NULL)
@@ -79,7 +79,7 @@ cell_dict(const cpb_case *cell)
         ext_dict_take(dict, "ledger", ledger_dict(cell->ledger)) < 0 ||
         ext_dict_take(dict, "available", flag(reason == NULL)) < 0 ||
         ext_dict_take(dict, "reason", text_or_none(reason)) < 0 ||
-        ext_dict_take(dict, "plugin", text_or_none(NULL)) < 0)
+        ext_dict_take(dict, "plugin", text_or_none(plugin != NULL ? plugin->name : NULL)) < 0)
         Py_CLEAR(dict);
     return dict;
 }
@@ -95,20 +95,58 @@ list_take(PyObject *list, PyObject *item)
     return result;
 }
 
+/* Appends a dict for each of `count` cells; answers 0 or -1. */
+static int
+list_cells(PyObject *list, const cpb_case *cells, size_t count, const cpb_plugin *plugin)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (list_take(list, cell_dict(&cells[i], plugin)) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 PyObject *
 ext_cases(PyObject *module, PyObject *unused)
 {
-    (void)module;
     (void)unused;
+    const module_state *state = ext_state(module);
     PyObject *list = PyList_New(0);
     for (size_t i = 0; list != NULL && i < cpb_registry_suite_count(); i++) {
         const cpb_suite *suite = cpb_registry_suite(i);
-        for (size_t j = 0; list != NULL && j < suite->cell_count; j++) {
-            if (list_take(list, cell_dict(&suite->cells[j])) < 0)
-                Py_CLEAR(list);
-        }
+        if (list_cells(list, suite->cells, suite->cell_count, NULL) < 0)
+            Py_CLEAR(list);
+    }
+    for (const cpb_loaded *loaded = state->plugins.first; list != NULL && loaded != NULL; loaded = loaded->next) {
+        if (list_cells(list, loaded->table->cells, loaded->table->cell_count, loaded->table) < 0)
+            Py_CLEAR(list);
     }
     return list;
+}
+
+PyObject *
+ext_load_plugin(PyObject *module, PyObject *path)
+{
+    module_state *state = ext_state(module);
+    PyObject *bytes = NULL;
+    if (!PyUnicode_FSConverter(path, &bytes))
+        return NULL;
+    const cpb_plugin *plugin = NULL;
+    cpb_error error = {0};
+    int status = cpb_plugins_load(&state->plugins, PyBytes_AsString(bytes), &plugin, &error);
+    Py_DECREF(bytes);
+    if (status != CPB_OK)
+        return ext_raise(state, &error);
+    PyObject *cells = PyList_New(0);
+    PyObject *dict = PyDict_New();
+    if (cells == NULL || dict == NULL || list_cells(cells, plugin->cells, plugin->cell_count, plugin) < 0 ||
+        PyDict_SetItemString(dict, "cells", cells) < 0 ||
+        ext_dict_take(dict, "name", PyUnicode_FromString(plugin->name)) < 0 ||
+        ext_dict_take(dict, "version", PyUnicode_FromString(plugin->version)) < 0 ||
+        ext_dict_take(dict, "counting", flag(plugin->counting != 0)) < 0)
+        Py_CLEAR(dict);
+    Py_XDECREF(cells);
+    return dict;
 }
 
 /* The names in a blank-separated string, as a list. */

@@ -1,6 +1,14 @@
 #include "ext.h"
 
+#include <string.h>
+
 #include "base/status.h"
+
+PyObject *
+ext_text(const char *text)
+{
+    return PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
+}
 
 /* CoreError(message) with an attribute `status`, the short name of the status. */
 PyObject *
@@ -12,7 +20,11 @@ ext_raise(const module_state *state, const cpb_error *error)
         PyErr_SetString(PyExc_ValueError, error->message);
         return NULL;
     }
-    PyObject *exception = PyObject_CallFunction(state->core_error, "s", error->message);
+    PyObject *message = ext_text(error->message);
+    if (message == NULL)
+        return NULL;
+    PyObject *exception = PyObject_CallFunctionObjArgs(state->core_error, message, NULL);
+    Py_DECREF(message);
     if (exception == NULL)
         return NULL;
     PyObject *status = PyUnicode_FromString(cpb_status_name(error->status));

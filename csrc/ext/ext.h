@@ -9,6 +9,7 @@
 #include <Python.h>
 
 #include "capybench.h"
+#include "plugin.h"
 #include "run.h"
 
 /* setup.py names the module that is built: _core measures, _ledger counts. */
@@ -22,10 +23,14 @@
 typedef struct module_state {
     PyObject *core_error; /* CoreError */
     PyObject *run_type;   /* Run */
+    cpb_plugin_set plugins;
 } module_state;
 
 /* The state of a module object. */
 module_state *ext_state(PyObject *module);
+
+/* A string made of bytes that may be no UTF-8: texts of plug-ins, messages that were cut. */
+PyObject *ext_text(const char *text);
 
 /* Sets the exception for an error and answers NULL. */
 PyObject *ext_raise(const module_state *state, const cpb_error *error);
@@ -37,6 +42,7 @@ PyObject *ext_make_run_type(PyObject *module);
 PyObject *ext_build(PyObject *module, PyObject *unused);
 PyObject *ext_suites(PyObject *module, PyObject *unused);
 PyObject *ext_cases(PyObject *module, PyObject *unused);
+PyObject *ext_load_plugin(PyObject *module, PyObject *path);
 
 /* Stores a new reference under a key and gives the reference up; -1 on error, also when `value` is NULL. */
 int ext_dict_take(PyObject *dict, const char *key, PyObject *value);

@@ -3,6 +3,7 @@
 
 #include "base/ledger.h"
 #include "base/pace.h"
+#include "base/process.h"
 #include "base/thread.h"
 
 module_state *
@@ -31,13 +32,28 @@ pace(PyObject *module, PyObject *unused)
     return PyLong_FromUnsignedLongLong(ns);
 }
 
+static PyObject *
+heap_in_use(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    return PyLong_FromUnsignedLongLong(cpb_heap_in_use());
+}
+
 static PyMethodDef methods[] = {
     {"build", ext_build, METH_NOARGS,
      "build() -> dict[str, str]\n\nCompiler, flags, architecture, C library and build id of this module."},
     {"suites", ext_suites, METH_NOARGS,
      "suites() -> list[dict]\n\nname, summary and baselines (contenders, best first) of each suite."},
     {"cases", ext_cases, METH_NOARGS,
-     "cases() -> list[dict]\n\nEvery cell the core knows, in the order of the tables."},
+     "cases() -> list[dict]\n\nEvery cell the core knows, in the order of the tables, then those of loaded plug-ins."},
+    {"load_plugin", ext_load_plugin, METH_O,
+     "load_plugin(path) -> dict\n\nOpens a plug-in, checks it and adds its cells: name, version, counting, cells. The "
+     "path\n"
+     "must contain a '/'. Raises CoreError with the reason; its status is 'abi' when it was built for another "
+     "version."},
+    {"heap_in_use", heap_in_use, METH_NOARGS,
+     "heap_in_use() -> int\n\nBytes that the C library's allocator has handed out and not got back."},
     {"pace", pace, METH_NOARGS,
      "pace() -> int\n\nRuns the pace probe, a fixed piece of arithmetic, without the GIL; the ns that it took."},
     {"single_threaded", single_threaded, METH_NOARGS,
@@ -84,6 +100,7 @@ static void
 release(void *module)
 {
     clear(module);
+    cpb_plugins_fini(&ext_state(module)->plugins);
 }
 
 static PyModuleDef_Slot slots[] = {

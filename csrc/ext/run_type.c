@@ -40,6 +40,8 @@ run_init(PyObject *self, PyObject *arguments, PyObject *keywords)
         return -1;
     }
     const cpb_case *cell = cpb_registry_find(id);
+    if (cell == NULL)
+        cell = cpb_plugins_find(&state_of(self)->plugins, id);
     if (cell == NULL) {
         PyErr_Format(PyExc_LookupError, "there is no cell '%s'; cases() names them", id);
         return -1;
@@ -287,8 +289,11 @@ run_facts(PyObject *self, PyObject *unused)
     PyObject *dict = session != NULL ? PyDict_New() : NULL;
     const char *key, *value;
     for (size_t i = 0; dict != NULL && cpb_session_fact(session, i, &key, &value); i++) {
-        if (ext_dict_take(dict, key, PyUnicode_DecodeUTF8(value, (Py_ssize_t)strlen(value), "replace")) < 0)
+        PyObject *name = ext_text(key), *text = ext_text(value);
+        if (name == NULL || text == NULL || PyDict_SetItem(dict, name, text) < 0)
             Py_CLEAR(dict);
+        Py_XDECREF(name);
+        Py_XDECREF(text);
     }
     return dict;
 }

@@ -1,7 +1,7 @@
 /* cpbrun: list and run cells without Python, for perf, gdb, valgrind and the sanitizers.
  *
- *   cpbrun list [SUITE]
- *   cpbrun run CELL [--ops N] [--samples N] [--target-ms N] [--ledger]
+ *   cpbrun [--plugin FILE]... list [SUITE]
+ *   cpbrun [--plugin FILE]... run CELL [--ops N] [--samples N] [--target-ms N] [--ledger]
  *
  * Exit codes: 0 ok, 1 the cell failed, 2 usage, 5 the cell cannot run here. */
 #include <errno.h>
@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/ledger.h"
+#include "plugin.h"
 #include "registry.h"
 #include "run.h"
 
@@ -26,28 +27,38 @@ typedef struct options {
 static int
 usage(void)
 {
-    fputs("usage: cpbrun list [SUITE]\n"
-          "       cpbrun run CELL [--ops N] [--samples N] [--target-ms N] [--ledger]\n"
+    fputs("usage: cpbrun [--plugin FILE]... list [SUITE]\n"
+          "       cpbrun [--plugin FILE]... run CELL [--ops N] [--samples N] [--target-ms N] [--ledger]\n"
           "example: cpbrun run coroutine/run_async/depth1@task --samples 5\n",
           stderr);
     return 2;
 }
 
-static int
-list(const char *wanted)
+/* Prints the cells of the wanted suite (NULL: all) and answers their number. */
+static size_t
+list_cells(const cpb_case *cells, size_t count, const char *wanted)
 {
     size_t shown = 0;
-    for (size_t i = 0; i < cpb_registry_suite_count(); i++) {
-        const cpb_suite *suite = cpb_registry_suite(i);
-        if (wanted != NULL && strcmp(wanted, suite->name) != 0)
+    for (size_t i = 0; i < count; i++) {
+        const cpb_case *cell = &cells[i];
+        if (wanted != NULL && strcmp(wanted, cell->suite) != 0)
             continue;
-        for (size_t j = 0; j < suite->cell_count; j++, shown++) {
-            const cpb_case *cell = &suite->cells[j];
-            const char *reason = cpb_cell_unavailable(cell);
-            printf("%s/%s@%s\t%s%s%s\n", cell->suite, cell->name, cell->contender, cell->summary,
-                   reason != NULL ? "\tunavailable: " : "", reason != NULL ? reason : "");
-        }
+        const char *reason = cpb_cell_unavailable(cell);
+        printf("%s/%s@%s\t%s%s%s\n", cell->suite, cell->name, cell->contender, cell->summary,
+               reason != NULL ? "\tunavailable: " : "", reason != NULL ? reason : "");
+        shown++;
     }
+    return shown;
+}
+
+static int
+list(const cpb_plugin_set *plugins, const char *wanted)
+{
+    size_t shown = 0;
+    for (size_t i = 0; i < cpb_registry_suite_count(); i++)
+        shown += list_cells(cpb_registry_suite(i)->cells, cpb_registry_suite(i)->cell_count, wanted);
+    for (const cpb_loaded *loaded = plugins->first; loaded != NULL; loaded = loaded->next)
+        shown += list_cells(loaded->table->cells, loaded->table->cell_count, wanted);
     if (shown == 0 && wanted != NULL) {
         fprintf(stderr, "cpbrun: there is no suite '%s'; 'cpbrun list' names them\n", wanted);
         return 2;
@@ -99,9 +110,11 @@ measure(cpb_session *session, const options *wanted, cpb_error *error)
 }
 
 static int
-run(const options *wanted)
+run(const cpb_plugin_set *plugins, const options *wanted)
 {
     const cpb_case *cell = cpb_registry_find(wanted->cell);
+    if (cell == NULL)
+        cell = cpb_plugins_find(plugins, wanted->cell);
     if (cell == NULL) {
         fprintf(stderr, "cpbrun: there is no cell '%s'; 'cpbrun list' names them\n", wanted->cell);
         return 2;
@@ -161,13 +174,35 @@ parse(int argc, char **argv, options *out)
     return out->cell != NULL;
 }
 
-int
-main(int argc, char **argv)
+/* argv without the plug-ins in front, which are loaded. */
+static int
+command(const cpb_plugin_set *plugins, int argc, char **argv)
 {
     options wanted;
     if (argc >= 2 && argc <= 3 && strcmp(argv[1], "list") == 0)
-        return list(argc == 3 ? argv[2] : NULL);
+        return list(plugins, argc == 3 ? argv[2] : NULL);
     if (argc >= 3 && strcmp(argv[1], "run") == 0 && parse(argc, argv, &wanted))
-        return run(&wanted);
+        return run(plugins, &wanted);
     return usage();
+}
+
+int
+main(int argc, char **argv)
+{
+    cpb_plugin_set plugins = {0};
+    int code = 0;
+    while (code == 0 && argc > 2 && strcmp(argv[1], "--plugin") == 0) {
+        const cpb_plugin *plugin;
+        cpb_error error;
+        if (cpb_plugins_load(&plugins, argv[2], &plugin, &error) != CPB_OK) {
+            fprintf(stderr, "cpbrun: plug-in %s: %s\n", argv[2], error.message);
+            code = 2;
+        }
+        argc -= 2;
+        argv += 2;
+    }
+    if (code == 0)
+        code = command(&plugins, argc, argv);
+    cpb_plugins_fini(&plugins);
+    return code;
 }
