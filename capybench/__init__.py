@@ -15,7 +15,7 @@ from capybench._version import __version__
 #: Type checkers take this for true; at run time nothing below is imported.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from os import PathLike
 
     from capybench.cases import Case, Cell, Listing
@@ -85,6 +85,7 @@ def run(
     keep_env: bool = False,
     plugins: "Sequence[str | PathLike[str]]" = (),
     use_installed: bool = True,
+    variants: "Mapping[str, str | PathLike[str]] | None" = None,
     target: "str | PathLike[str] | None" = None,
     progress: "Progress | None" = None,
     timeout_s: float = 60.0,
@@ -104,6 +105,9 @@ def run(
         keep_env: keep LD_PRELOAD, MALLOC_* and GLIBC_TUNABLES in workers.
         plugins: plug-in files whose cells take part, besides those given to `load_plugin`.
         use_installed: also the plug-ins of installed distributions.
+        variants: builds to measure back to back in every block, by name, the last one under test:
+            environments, interpreters, core files, plug-in files (see `capybench.variants`). The
+            result's `variant(name)` is each one's part.
         target: the result file; .capybench/runs/<UTC time>-<seed>.json when None.
         progress: an object told between workers (`Progress`).
         timeout_s: seconds after which a worker counts as hanging.
@@ -116,7 +120,14 @@ def run(
     from capybench import plan as plans
 
     chosen = [patterns] if isinstance(patterns, str) else list(patterns)
-    listing = cases.list_cells(plugins=plugins, use_installed=use_installed)
+    listings = None
+    if variants is None:
+        listing = cases.list_cells(plugins=plugins, use_installed=use_installed)
+    else:
+        from capybench import variants as builds
+
+        listings = builds.list_variants(variants, plugins=plugins, use_installed=use_installed)
+        listing = builds.union(listings)
     selected = cases.select(listing, chosen, keyword, quick_only=quick)
     planned = plans.make_plan(
         listing,
@@ -131,6 +142,7 @@ def run(
         keep_env=keep_env,
         patterns=chosen,
         keyword=keyword,
+        variants=listings,
     )
     document = runner.run_plan(planned, target=target, progress=progress, timeout_s=timeout_s)
     facts = document["run"]

@@ -111,10 +111,21 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """The build that is measured: an interpreter and the folder that holds its `capybench`."""
+    """The build that is measured: an interpreter and the folder that holds its `capybench`.
+
+    `core` and `ledger` are files of the extensions that measure and count, in place of the
+    package's own. A core file without a ledger file has no counts.
+    """
 
     python: str
     path: str
+    core: str | None = None
+    ledger: str | None = None
+
+    @property
+    def counts(self) -> bool:
+        """Whether there is a counting build that belongs to the measured one."""
+        return self.core is None or self.ledger is not None
 
 
 @dataclass(frozen=True, slots=True)

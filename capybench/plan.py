@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import os
 import random
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -39,7 +39,8 @@ class Step:
 
     `order` is the cell's place among the contenders of its case, `cpus` the CPUs it is pinned to
     (None: not pinned), `padding` the bytes by which its environment is made larger, the same for
-    all contenders of a case in a block.
+    all contenders of a case in a block. `variant` names the side of the plan, `repeat` counts how
+    often the pair was measured again in this block.
     """
 
     kind: str
@@ -48,6 +49,64 @@ class Step:
     cell: str
     cpus: tuple[int, ...] | None
     padding: int
+    variant: str = ""
+    repeat: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """Why a side does not measure a cell: `status` "unavailable" or "invalid", a `reason`, and
+    whether that build has no such cell at all (`absent`)."""
+
+    status: str
+    reason: str
+    absent: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One build of a run. `name` is "" where there is only one; `plugins` are those that selected
+    cells come from, `missing` tells which selected cells this side does not measure."""
+
+    name: str
+    variant: Variant
+    build: Mapping[str, str]
+    plugins: tuple[Plugin, ...]
+    missing: Mapping[str, Missing]
+
+    def plugin(self, cell: Cell) -> Plugin | None:
+        """The plug-in that the cell comes from here; None for a cell of the core."""
+        return next((plugin for plugin in self.plugins if plugin.name == cell.plugin), None)
+
+    def uncounted(self, cell: Cell) -> str | None:
+        """Why the cell's events cannot be counted here; None where they can."""
+        plugin = self.plugin(cell)
+        if plugin is not None and plugin.counting is None:
+            return f"the plug-in {plugin.name} has no counting build"
+        if not self.variant.counts:
+            return f"there is no counting build beside {self.variant.core}"
+        return None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for the journal."""
+        return {
+            "name": self.name,
+            "variant": asdict(self.variant),
+            "build": dict(self.build),
+            "plugins": [plugin.to_dict() for plugin in self.plugins],
+            "missing": {cell: asdict(missing) for cell, missing in self.missing.items()},
+        }
+
+    @classmethod
+    def from_dict(cls, raw: Mapping[str, Any]) -> Side:
+        """The side that `to_dict` wrote."""
+        return cls(
+            name=raw["name"],
+            variant=Variant(**raw["variant"]),
+            build=dict(raw["build"]),
+            plugins=tuple(Plugin(**plugin) for plugin in raw["plugins"]),
+            missing={cell: Missing(**missing) for cell, missing in raw["missing"].items()},
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +116,9 @@ class Plan:
 
     `pin` is "auto", a CPU number or None; `baseline` the contender chosen for the whole run, or
     None. `tunables` are the cases whose workers get room for jemalloc's thread-local storage.
-    `blocks_asked` is what was asked for before a budget cut it. `plugins` are those that selected
-    cells come from.
+    `blocks_asked` is what was asked for before a budget cut it. `sides` are the builds to measure,
+    one or several variants; the last is the one under test, whose build, variant and plug-ins are
+    the plan's own.
     """
 
     seed: int
@@ -77,10 +137,28 @@ class Plan:
     suites: tuple[Suite, ...]
     steps: tuple[Step, ...]
     estimated_s: float
-    build: Mapping[str, str]
-    variant: Variant
+    sides: tuple[Side, ...]
     warnings: tuple[str, ...] = ()
-    plugins: tuple[Plugin, ...] = ()
+
+    @property
+    def build(self) -> Mapping[str, str]:
+        """Facts of the build under test."""
+        return self.sides[-1].build
+
+    @property
+    def variant(self) -> Variant:
+        """The build under test."""
+        return self.sides[-1].variant
+
+    @property
+    def plugins(self) -> tuple[Plugin, ...]:
+        """Plug-ins of the build under test."""
+        return self.sides[-1].plugins
+
+    @property
+    def variants(self) -> tuple[str, ...]:
+        """Names of the variants; none where there is only one build."""
+        return tuple(side.name for side in self.sides if side.name)
 
     @property
     def cells(self) -> tuple[Cell, ...]:
@@ -105,6 +183,9 @@ class Plan:
             f"{self.target_ns / 1e6:g} ms, seed {self.seed}, {pin}",
             f"{_many(self.workers, 'worker')}, about {duration(self.estimated_s)}",
         ]
+        if self.variants:
+            names = ", ".join(self.variants)
+            lines.append(f"each cell back to back in {len(self.sides)} variants: {names}")
         if self.blocks < self.blocks_asked:
             lines.append(f"the budget cuts {self.blocks_asked} blocks to {self.blocks}")
         first: dict[str, list[Step]] = {}
@@ -114,12 +195,13 @@ class Plan:
                 first.setdefault(cells[step.cell].case_id, []).append(step)
         cases = {case.id: case for case in self.cases}
         for case_id, steps in first.items():
-            row = (cells[step.cell].contender for step in steps)
+            row = dict.fromkeys(cells[step.cell].contender for step in steps)
             marked = (f"{name}*" if name == cases[case_id].baseline else name for name in row)
             lines.append(f"  {case_id}: {' '.join(marked)}")
-        for cell in self.cells:
-            if not cell.available:
-                lines.append(f"  {cell.id}: unavailable: {cell.reason or 'no reason given'}")
+        for side in self.sides:
+            where = f" in {side.name}" if side.name else ""
+            for cell, missing in side.missing.items():
+                lines.append(f"  {cell}: {missing.status}{where}: {missing.reason}")
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
@@ -139,9 +221,7 @@ class Plan:
             "patterns": list(self.patterns),
             "command": list(self.command),
             "warnings": list(self.warnings),
-            "build": dict(self.build),
-            "variant": asdict(self.variant),
-            "plugins": [plugin.to_dict() for plugin in self.plugins],
+            "sides": [side.to_dict() for side in self.sides],
             "suites": [suite.to_dict() for suite in self.suites],
             "cases": [
                 {"baseline": case.baseline, "cells": [cell.to_dict() for cell in case.cells]}
@@ -165,9 +245,7 @@ class Plan:
             "patterns": tuple(raw["patterns"]),
             "command": tuple(raw["command"]),
             "warnings": tuple(raw["warnings"]),
-            "build": dict(raw["build"]),
-            "variant": Variant(**raw["variant"]),
-            "plugins": tuple(Plugin(**plugin) for plugin in raw.get("plugins", ())),
+            "sides": tuple(Side.from_dict(side) for side in raw["sides"]),
             "suites": tuple(Suite.from_dict(suite) for suite in raw["suites"]),
             "cases": tuple(cases),
             "steps": steps,
@@ -261,6 +339,7 @@ def make_plan(
     keyword: str | None = None,
     command: Sequence[str] = (),
     allowed_cpus: Sequence[int] | None = None,
+    variants: Mapping[str, Listing] | None = None,
 ) -> Plan:
     """Decide a run.
 
@@ -277,6 +356,9 @@ def make_plan(
         keep_env: keep LD_PRELOAD, MALLOC_* and GLIBC_TUNABLES in workers.
         patterns, keyword, command: what the user wrote, stored with the result.
         allowed_cpus: the mask to plan in; this process's when None.
+        variants: named builds to measure back to back in every block, in balanced orders; the last
+            is the one under test. `listing` is then their `variants.union`. None: the listing's
+            own build alone.
 
     Raises:
         UsageError: a number below 1, a CPU outside the mask, a budget below one block (naming the
@@ -301,8 +383,12 @@ def make_plan(
         raise UsageError(f"CPU {pin} is not in this process's affinity mask ({listed})")
 
     cases = group(chosen, listing.suites, baseline)
-    ready = {case.id: [cell for cell in case.cells if cell.available] for case in cases}
-    workers = sum(map(len, ready.values()))
+    sides = _sides(listing, chosen, variants)
+    ready = {
+        case.id: [cell for cell in case.cells if any(cell.id not in side.missing for side in sides)]
+        for case in cases
+    }
+    workers = sum(len(chosen) - len(side.missing) for side in sides)
     per_block = workers * worker_seconds(samples, target_ns)
     counting = workers * START_S
     count = asked
@@ -316,15 +402,12 @@ def make_plan(
             )
 
     warnings = [*listing.warnings]
-    used = {cell.plugin for cell in chosen}
-    plugins = tuple(plugin for plugin in listing.plugins if plugin.name in used)
-    uncounted = {plugin.name for plugin in plugins if plugin.counting is None}
     for case in cases:
         if ready[case.id] and pin is not None and case.cpus > len(allowed):
             warnings.append(
                 f"{case.id} is meant for {case.cpus} CPUs, the affinity mask has {len(allowed)}"
             )
-    steps = _steps(cases, ready, count, seed, pin, allowed, uncounted)
+    steps = _steps(cases, ready, sides, count, seed, pin, allowed)
     return Plan(
         seed=seed,
         blocks=count,
@@ -342,31 +425,66 @@ def make_plan(
         suites=listing.suites,
         steps=steps,
         estimated_s=round(count * per_block + counting, 3),
-        build=listing.build,
-        variant=listing.variant,
+        sides=sides,
         warnings=tuple(warnings),
-        plugins=plugins,
     )
+
+
+def _sides(
+    listing: Listing, chosen: Sequence[Cell], variants: Mapping[str, Listing] | None
+) -> tuple[Side, ...]:
+    """The builds of a run, each with what it does not measure of the chosen cells."""
+    if variants is not None and not variants:
+        raise UsageError("no variant was named")
+    used = {cell.plugin for cell in chosen}
+    sides = []
+    for name, own in (variants or {"": listing}).items():
+        there = {cell.id: cell for cell in (own if variants else chosen)}
+        found = {cell.id: _missing(cell, there.get(cell.id)) for cell in chosen}
+        missing = {cell: why for cell, why in found.items() if why is not None}
+        plugins = tuple(plugin for plugin in own.plugins if plugin.name in used)
+        sides.append(Side(name, own.variant, own.build, plugins, missing))
+    return tuple(sides)
+
+
+def _missing(cell: Cell, there: Cell | None) -> Missing | None:
+    """Why a side that has `there` does not measure `cell`; None when it does."""
+    if there is None:
+        return Missing("unavailable", "this build has no such cell", absent=True)
+    if not there.available:
+        return Missing("unavailable", there.reason or "no reason given")
+    for name in ("unit", "direction", "thread_mode", "bytes_per_op"):
+        own, asked = getattr(there, name), getattr(cell, name)
+        if own != asked:
+            return Missing(
+                "invalid", f"its {name} is {own!r} in this build and {asked!r} in another"
+            )
+    return None
 
 
 def _steps(
     cases: Sequence[Case],
     ready: Mapping[str, Sequence[Cell]],
+    sides: Sequence[Side],
     blocks: int,
     seed: int,
     pin: str | int | None,
     allowed: Sequence[int],
-    uncounted: Collection[str],
 ) -> tuple[Step, ...]:
     # One generator for each purpose and case: what one case draws does not move another's, so a
     # case keeps its orders when the selection around it changes.
     orders: dict[str, list[tuple[int, ...]]] = {}
     starts: dict[str, int] = {}
+    turns: dict[str, list[tuple[int, ...]]] = {}
     for case in cases:
         if ready[case.id]:
             rng = random.Random(f"capybench contenders {seed} {case.id}")
             orders[case.id] = contender_orders(len(ready[case.id]), blocks, rng)
             starts[case.id] = rng.randrange(len(allowed))
+        for cell in ready[case.id]:
+            # Balanced for each cell by itself: its variants are compared with one another.
+            rng = random.Random(f"capybench variants {seed} {cell.id}")
+            turns[cell.id] = contender_orders(len(sides), blocks, rng)
     steps = []
     runnable = [case for case in cases if ready[case.id]]
     for block in range(blocks):
@@ -375,16 +493,22 @@ def _steps(
         for case in turn:
             rng = random.Random(f"capybench padding {seed} {block} {case.id}")
             padding = rng.randrange(PADDING)
-            for order, which in enumerate(orders[case.id][block]):
+            order = 0
+            for which in orders[case.id][block]:
                 cell = ready[case.id][which]
                 cpus = _cpus_of_cell(cell, block, starts[case.id], pin, allowed)
-                steps.append(Step("measure", block, order, cell.id, cpus, padding))
+                for side in (sides[turn] for turn in turns[cell.id][block]):
+                    if cell.id not in side.missing:
+                        step = Step("measure", block, order, cell.id, cpus, padding, side.name)
+                        steps.append(step)
+                        order += 1
     # Counts do not depend on time, so they come last: an interrupted run has spent its time on
     # samples.
     for case in runnable:
         for order, cell in enumerate(ready[case.id]):
-            if cell.plugin not in uncounted:
-                steps.append(Step("count", 0, order, cell.id, None, 0))
+            for side in sides:
+                if cell.id not in side.missing and side.uncounted(cell) is None:
+                    steps.append(Step("count", 0, order, cell.id, None, 0, side.name))
     return tuple(steps)
 
 

@@ -127,10 +127,24 @@ class ProcessResult:
     single_after: bool | None
     extra: Mapping[str, Any]
 
+    @property
+    def variant(self) -> str | None:
+        """Name of the variant that it measured; None in a run of one build."""
+        name = self.extra.get("variant")
+        return name if isinstance(name, str) else None
+
+    @property
+    def repeat(self) -> int:
+        """How often its pair had been measured in this block before."""
+        count = _whole(self.extra.get("repeat"))
+        return count if isinstance(count, int) else 0
+
     @classmethod
     def from_dict(cls, raw: object, where: str) -> ProcessResult:
         """Check and read one element of `processes`; `where` names it in errors."""
         data = _object(raw, where)
+        _optional(data, "variant", where, str)
+        _optional(data, "repeat", where, int)
         return cls(
             block=_integer(data, "block", where, least=0),
             order=_optional(data, "order", where, int),
@@ -190,15 +204,18 @@ class CellResult:
             ProcessResult.from_dict(item, f"{where}.processes[{index}]")
             for index, item in enumerate(_list(data, "processes", where))
         )
+        # A cell of several variants says what the last one did, the one under test.
+        names = _variant_names(data, where)
+        own = [process for process in processes if not names or process.variant == names[-1]]
         ops = _optional(data, "ops", where, int)
         unit = _choice(data, "unit", where, UNITS)
         bytes_per_op = _optional(data, "bytes_per_op", where, int) or 0
         status = _choice(data, "status", where, STATUSES)
         reason = _optional(data, "reason", where, str)
-        if status == "ok" and (fault := _fault(processes, ops, unit, bytes_per_op)):
+        if status == "ok" and (fault := _fault(own, ops, unit, bytes_per_op)):
             status, reason = "invalid", fault
         summary = (
-            _summarise(processes, ops, unit, bytes_per_op)
+            _summarise(own, ops, unit, bytes_per_op)
             if status == "ok"
             else Summary(n=0, reason=reason or status)
         )
@@ -233,6 +250,32 @@ class CellResult:
             "processes": [process.to_dict() for process in self.processes],
         }
 
+    @property
+    def variants(self) -> tuple[str, ...]:
+        """Names of the variants that were measured, the last one under test; none in a run of one
+        build."""
+        return _variant_names({"variants": self.extra.get("variants")}, self.id)
+
+    def processes_of(self, variant: str | None = None) -> tuple[ProcessResult, ...]:
+        """The processes of a variant, in the order they ran; None means the one under test."""
+        name = variant if variant is not None or not self.variants else self.variants[-1]
+        return tuple(process for process in self.processes if process.variant == name)
+
+    def of_variant(self, name: str) -> CellResult | None:
+        """The cell as if only that variant had been measured; None where that build lacks it.
+
+        LookupError where the cell has no such variant.
+        """
+        told = {one["name"]: one for one in self.extra.get("variants") or ()}
+        if name not in told:
+            raise LookupError(f"{self.id} has no variant {name!r}; it has: {', '.join(told)}")
+        if told[name].get("absent"):
+            return None
+        keys = ("status", "reason", "counters", "ledger", "ledger_reason")
+        data = {**self.to_dict(), **{key: told[name].get(key) for key in keys}, "variants": None}
+        data["processes"] = [process.to_dict() for process in self.processes_of(name)]
+        return CellResult.from_dict(data, self.id)
+
     def by_block(self) -> dict[int, float]:
         """Median of each process in the cell's unit, by block; empty unless the cell is ok.
 
@@ -240,7 +283,8 @@ class CellResult:
         """
         if self.status != "ok" or not self.ops:
             return {}
-        medians = ((process.block, process.median_ns()) for process in self.processes)
+        own = self.processes_of() if self.variants else self.processes
+        medians = ((process.block, process.median_ns()) for process in own)
         return {
             block: _metric(ns, self.ops, self.unit, self.bytes_per_op)
             for block, ns in medians
@@ -334,6 +378,27 @@ class RunResult:
     def interrupted(self) -> bool:
         """Whether the run was stopped by its user."""
         return self.run.get("interrupted") is True
+
+    @property
+    def variants(self) -> tuple[str, ...]:
+        """Names of the variants of the run, the last one under test; none in a run of one build."""
+        return _variant_names(self.run, "run")
+
+    def variant(self, name: str) -> RunResult:
+        """The run as if only that variant had been measured; cells that it lacks are left out.
+
+        LookupError where the run has no such variant.
+        """
+        told = {one["name"]: one for one in self.run.get("variants") or ()}
+        if name not in told:
+            raise LookupError(f"the run has no variant {name!r}; it has: {', '.join(told)}")
+        cells = (cell.of_variant(name) for cell in self.cells)
+        return RunResult(
+            run={**self.run, "variants": None, "variant": name},
+            machine={**self.machine, "build": told[name].get("build")},
+            cells=tuple(cell for cell in cells if cell is not None),
+            extra=self.extra,
+        )
 
     def ratio_of(self, cell: CellResult, baseline: CellResult) -> stats.Ratio:
         """Ratio of two cells of this run over the blocks that both have, in the cells' unit."""
@@ -477,7 +542,8 @@ def _saturated(sample: int) -> int:
 
 def _clock_step(cell: CellResult) -> float:
     """One nanosecond relative to the cell's shortest process median: a clock sees no less."""
-    medians = [ns for process in cell.processes if (ns := process.median_ns())]
+    own = cell.processes_of() if cell.variants else cell.processes
+    medians = [ns for process in own if (ns := process.median_ns())]
     return 1 / min(medians) if medians else 0.0
 
 
@@ -573,6 +639,18 @@ def _list(data: Mapping[str, Any], key: str, where: str) -> list[Any]:
     if not isinstance(value, list):
         raise ResultError(f"{where}: {key!r} is {_kind(value)}, not a list")
     return value
+
+
+def _variant_names(data: Mapping[str, Any], where: str) -> tuple[str, ...]:
+    """Names in the field `variants`, which is null or missing in a run of one build."""
+    if data.get("variants") is None:
+        return ()
+    where = f"{where}.variants"
+    told = [_object(one, where) for one in _list(data, "variants", where)]
+    names = [_string(one, "name", where) for one in told]
+    if not names or len(set(names)) != len(names):
+        raise ResultError(f"{where} must have different names, at least one")
+    return tuple(names)
 
 
 def _string(data: Mapping[str, Any], key: str, where: str) -> str:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import itertools
 import json
 import os
 import select
@@ -25,7 +26,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any, Protocol
@@ -41,12 +42,12 @@ from capybench.errors import (
     TargetError,
     UsageError,
 )
-from capybench.plan import Plan, Step, count_ops, worker_seconds
+from capybench.plan import Plan, Side, Step, count_ops, worker_seconds
 from capybench.plugins import Plugin, PluginFile, accepted, changed
 from capybench.worker import BOOT, CLOCK_BACK, CLOCK_STILL, PROTOCOL
 
 SCHEMA = "capybench/1"
-JOURNAL = 1
+JOURNAL = 2
 #: The folder of runs that were not given a name, in the current folder.
 RUNS = Path(".capybench") / "runs"
 #: Seconds after which a worker counts as hanging, start to end.
@@ -68,6 +69,9 @@ LEDGER = (
 )
 
 Finish = Callable[[dict[str, Any]], dict[str, Any]]
+#: Told the process records of what is compared with one another in a block: the variants of a cell,
+#: or, in a run of one build, the contenders of a case. True: measure them all again in new workers.
+Rule = Callable[[Sequence[Mapping[str, Any]]], bool]
 
 
 class Progress(Protocol):
@@ -255,7 +259,9 @@ def ask_worker(
         )
 
     try:
-        worker.ask({"protocol": PROTOCOL, "plugins": [], "limit_s": timeout_s, **request})
+        core = variant.ledger if request["op"] == "count" else variant.core
+        defaults = {"protocol": PROTOCOL, "plugins": [], "core": core, "limit_s": timeout_s}
+        worker.ask({**defaults, **request})
         result: dict[str, Any] | None = None
         try:
             for message in worker.lines():
@@ -558,6 +564,7 @@ def run_plan(
     progress: Progress | None = None,
     timeout_s: float = TIMEOUT_S,
     finish: Finish | None = None,
+    rule: Rule | None = None,
 ) -> dict[str, Any]:
     """Carry out a plan and save the document.
 
@@ -568,6 +575,9 @@ def run_plan(
         timeout_s: seconds after which a worker counts as hanging and is killed.
         finish: what is made of the document before it is saved and returned; by default the
             summaries of `capybench.results` are added.
+        rule: decides, from what a block's workers said about their conditions, whether they are
+            measured again at once; at most blocks/2 times a cell. What was measured before stays
+            in the document; the last process of a block counts.
 
     Returns:
         The document. After Ctrl-C it holds the finished workers, `run.interrupted` is true and the
@@ -601,7 +611,7 @@ def run_plan(
             if target is not None:
                 raise
             path = default_target(plan.seed, created)
-    run = _Run(plan, head, path, journal, timeout_s)
+    run = _Run(plan, head, path, journal, timeout_s, rule)
     if journal.replaced:
         run.warnings.append(f"{journal.path} of an unfinished run was replaced")
     return run.carry_out(progress, finish or _with_summaries)
@@ -613,10 +623,12 @@ def resume(
     progress: Progress | None = None,
     timeout_s: float = TIMEOUT_S,
     finish: Finish | None = None,
+    rule: Rule | None = None,
 ) -> dict[str, Any]:
     """Go on with a run that was killed or interrupted; `path` is its file or its journal.
 
-    What has finished is kept, also failures; the rest of the plan is carried out as planned.
+    What has finished is kept, also failures; the rest of the plan is carried out as planned. `rule`
+    is the one that the run began with.
 
     Raises:
         JournalError: no journal, a damaged one, or one of another build or machine.
@@ -636,7 +648,7 @@ def resume(
     try:
         head, plan = _head(journal_file, lines)
         _same_place(head, plan)
-        run = _Run(plan, head, target, journal, timeout_s)
+        run = _Run(plan, head, target, journal, timeout_s, rule)
         run.replay(lines[1:])
     except BaseException:
         journal.close(remove=False)
@@ -672,21 +684,8 @@ def _head(path: Path, lines: Sequence[Mapping[str, Any]]) -> tuple[Mapping[str, 
 
 def _same_place(head: Mapping[str, Any], plan: Plan) -> None:
     """A run goes on only where it began: same build, same machine, its CPUs still allowed."""
-    files = [plugin.file for plugin in plan.plugins]
-    try:
-        listing = list_in_worker(plan.variant, plugins=files)
-        difference = changed(plan.plugins, listing.plugins)
-    except PluginError as error:
-        difference = str(error)
-    if difference is not None:
-        raise JournalError(f"{difference} since the run began; start a new run")
-    now = listing.build
-    for key in ("build_id", "compiler", "flags", "version"):
-        if now.get(key) != plan.build.get(key):
-            raise JournalError(
-                f"the core has changed since the run began ({key} was {plan.build.get(key)!r}, "
-                f"is {now.get(key)!r}); start a new run"
-            )
+    for side in plan.sides:
+        _same_build(side)
     machine = environment.fingerprint()
     for key in ("cpu", "kernel", "libc", "cpus"):
         if machine[key] != head["fingerprint"].get(key):
@@ -701,14 +700,33 @@ def _same_place(head: Mapping[str, Any], plan: Plan) -> None:
         raise JournalError(f"the run needs CPU {listed}, which this process may not use now")
 
 
+def _same_build(side: Side) -> None:
+    """JournalError where the core or a plug-in of a side is another one now."""
+    where = f" of the variant {side.name}" if side.name else ""
+    try:
+        listing = list_in_worker(side.variant, plugins=[plugin.file for plugin in side.plugins])
+        difference = changed(side.plugins, listing.plugins)
+    except PluginError as error:
+        difference = str(error)
+    if difference is not None:
+        raise JournalError(f"{difference} since the run began; start a new run")
+    now = listing.build
+    for key in ("build_id", "compiler", "flags", "version"):
+        if now.get(key) != side.build.get(key):
+            raise JournalError(
+                f"the core{where} has changed since the run began "
+                f"({key} was {side.build.get(key)!r}, is {now.get(key)!r}); start a new run"
+            )
+
+
 @dataclass(slots=True)
 class _State:
-    """What is known of one cell so far."""
+    """What is known so far of one cell in one build."""
 
     cell: Cell
+    label: str = ""
     status: str = "ok"
     reason: str | None = None
-    ops: int | None = None
     processes: list[dict[str, Any]] = field(default_factory=list)
     counters: dict[str, Any] | None = None
     ledger: dict[str, Any] | None = None
@@ -734,26 +752,30 @@ class _Run:
         target: Path,
         journal: _Journal | None,
         timeout_s: float,
+        rule: Rule | None = None,
     ) -> None:
         self.plan = plan
         self.head = head
         self.target = target
         self.journal = journal
         self.timeout_s = timeout_s
+        self.rule = rule
         self.warnings: list[str] = [*plan.warnings, *_environment_warnings(plan, head)]
         self.finished: set[Step] = set()
         self.interrupted = False
         self.after: dict[str, Any] | None = None
-        self.states = {cell.id: _State(cell) for cell in plan.cells}
-        for state in self.states.values():
-            if not state.cell.available:
-                state.fail("unavailable", state.cell.reason or "no reason given")
-        self._plugins = {plugin.name: plugin for plugin in plan.plugins}
-        for state in self.states.values():
-            plugin = self._plugins.get(state.cell.plugin or "")
-            if plugin is not None and plugin.counting is None:
-                state.ledger_reason = f"the plug-in {plugin.name} has no counting build"
-        self._folders = library_folders_of(plan.variant)
+        self.sides = {side.name: side for side in plan.sides}
+        self.cells = {cell.id: cell for cell in plan.cells}
+        self.case_of = {cell.id: case.id for case in plan.cases for cell in case.cells}
+        self.states = {
+            (cell.id, side.name): _state(cell, side) for cell in plan.cells for side in plan.sides
+        }
+        # Shared by the variants of a cell: an op count, its processes in the order they ran, and
+        # the rounds that were measured again.
+        self.ops: dict[str, int] = {}
+        self.processes: dict[str, list[dict[str, Any]]] = {cell.id: [] for cell in plan.cells}
+        self.again: dict[str, set[tuple[int, int]]] = {cell.id: set() for cell in plan.cells}
+        self._folders = {side.name: library_folders_of(side.variant) for side in plan.sides}
         # jemalloc's thread-locals fit only where the loader reserves room; all contenders of its
         # case get the same environment.
         self._static_tls = {
@@ -792,14 +814,58 @@ class _Run:
         return all(step in self.finished or self._dead(step) for step in self.plan.steps)
 
     def _dead(self, step: Step) -> bool:
-        """A cell that has failed is not run again."""
-        return self.states[step.cell].status != "ok"
+        """A cell that has failed is not run again in that build."""
+        return self.states[step.cell, step.variant].status != "ok"
+
+    # --- what is run, and what again
+
+    def _turns(self) -> Iterator[tuple[int, Step]]:
+        """All steps in order, each with the number of planned ones up to it; repeats in between.
+
+        Whoever asks for the next one has taken what the last one said.
+        """
+        place = 0
+        for _, group in itertools.groupby(self.plan.steps, self._compared):
+            steps = list(group)
+            for step in steps:
+                place += 1
+                yield place, step
+            while self._marked(steps):
+                steps = [replace(step, repeat=step.repeat + 1) for step in steps]
+                for step in steps:
+                    yield place, step
+
+    def _compared(self, step: Step) -> tuple[str, int, str]:
+        """Steps with one key are compared with one another, and follow one another."""
+        whole = step.cell if len(self.sides) > 1 else self.case_of[step.cell]
+        return step.kind, step.block, whole
+
+    def _marked(self, steps: Sequence[Step]) -> bool:
+        """Whether the rule wants these steps measured again, and may have it."""
+        if self.rule is None or steps[0].kind != "measure" or any(map(self._dead, steps)):
+            return False
+        # Only what came before counts, so that a resumed run decides as it did the first time.
+        limit, here = self.plan.blocks // 2, (steps[0].block, steps[0].repeat + 1)
+        if any(sum(again < here for again in self.again[step.cell]) >= limit for step in steps):
+            return False
+        records = [self._record(step) for step in steps]
+        known = [record for record in records if record is not None]
+        return len(known) == len(steps) and self.rule(known)
+
+    def _record(self, step: Step) -> dict[str, Any] | None:
+        """What the step's worker said; None where it has not run."""
+        for record in reversed(self.processes[step.cell]):
+            key = (record["block"], record.get("variant", ""), record.get("repeat", 0))
+            if key == (step.block, step.variant, step.repeat):
+                return dict(record)
+        return None
 
     def _run_steps(self, progress: Progress | None) -> None:
-        total = len(self.plan.steps)
         began = time.monotonic()
         expected = self._expected(step for step in self.plan.steps if step not in self.finished)
-        for place, step in enumerate(self.plan.steps, 1):
+        repeats = 0
+        for place, step in self._turns():
+            repeats += step.repeat > 0
             if step in self.finished:
                 continue
             status = "skipped"
@@ -812,13 +878,14 @@ class _Run:
                 except OSError as error:
                     raise self._no_journal(error) from error
                 self._take(step, line)
-                status = self.states[step.cell].status
+                status = self.states[step.cell, step.variant].status
             if progress is not None:
                 left = self._expected(self.plan.steps[place:])
                 # The estimate is corrected by how long the finished part took in truth.
                 past = expected - left
                 pace = (time.monotonic() - began) / past if past > 0 else 1.0
-                progress.worker_done(step, status, place, total, left * pace)
+                done, total = place + repeats, len(self.plan.steps) + repeats
+                progress.worker_done(step, status, done, total, left * pace)
 
     def _no_journal(self, error: OSError) -> SaveError:
         """The disk is full or gone in the middle of a run: what there is must not be lost."""
@@ -837,31 +904,32 @@ class _Run:
 
     def _work(self, step: Step) -> dict[str, Any]:
         """Run the step's worker; the journal's record of it."""
-        state = self.states[step.cell]
+        cell, side = self.cells[step.cell], self.sides[step.variant]
         env = environment.worker_environment(
             os.environ,
             keep=self.plan.keep_env,
             static_tls=step.cell in self._static_tls,
             padding=step.padding,
-            folders=self._folders,
+            folders=self._folders[step.variant],
         )
         request: dict[str, Any] = {
             "op": step.kind,
             "cell": step.cell,
-            "python": state.cell.python,
+            "python": cell.python,
             "cpus": step.cpus,
+            "step": cell.step,
         }
-        plugin = self._plugins.get(state.cell.plugin or "")
+        plugin = side.plugin(cell)
         if plugin is not None:
             request["plugins"] = plugin.request(counting=step.kind == "count")
         if step.kind == "count":
-            request["ops"] = count_ops(state.cell)
+            request["ops"] = count_ops(cell)
         else:
-            request["ops"] = state.ops
+            request["ops"] = self.ops.get(cell.id)
             request["samples"] = self.plan.samples
             request["target_ns"] = self.plan.target_ns
-        outcome = ask_worker(request, self.plan.variant, env, timeout_s=self.timeout_s)
-        outcome = blame(state.cell, self.plan.plugins, outcome)
+        outcome = ask_worker(request, side.variant, env, timeout_s=self.timeout_s)
+        outcome = blame(cell, side.plugins, outcome)
         keep = {
             key: value
             for key, value in outcome.result.items()
@@ -875,14 +943,14 @@ class _Run:
         """Take the workers of an earlier part of the run from its journal."""
         steps = {_key(step): step for step in self.plan.steps}
         for line in lines:
-            step = steps.get(line.get("step", ""))
+            step = _step(line.get("step"), steps)
             if step is None:
                 raise JournalError(f"the journal names a worker {line.get('step')!r} not planned")
             self._take(step, line)
 
     def _take(self, step: Step, line: Mapping[str, Any]) -> None:
         self.finished.add(step)
-        state = self.states[step.cell]
+        state = self.states[step.cell, step.variant]
         if step.kind == "count":
             self._take_counts(state, line)
             return
@@ -890,29 +958,33 @@ class _Run:
             where = f"block {step.block + 1}: " if self.plan.blocks > 1 else ""
             state.fail(line["status"], f"{where}{line['reason']}")
             return
-        state.ops = line["ops"]
+        self.ops.setdefault(step.cell, line["ops"])
+        if step.repeat:
+            self.again[step.cell].add((step.block, step.repeat))
         state.samples += len(line["flags"])
         state.clock_back += sum(bool(flag & CLOCK_BACK) for flag in line["flags"])
         state.clock_still += sum(bool(flag & CLOCK_STILL) for flag in line["flags"])
         cpus = step.cpus
-        state.processes.append(
-            {
-                "block": step.block,
-                "order": step.order,
-                "cpu": cpus[0] if cpus and len(cpus) == 1 else list(cpus) if cpus else None,
-                "samples_ns": line["samples_ns"],
-                "flags": line["flags"],
-                "pace_ns": line.get("pace_ns"),
-                "cpu_busy_ms": line.get("cpu_busy_ms"),
-                "cpu_steal_ms": line.get("cpu_steal_ms"),
-                "single_before": line["single_before"],
-                "single_after": line["single_after"],
-                "usage": line["usage"],
-                "warmup": line["warmup"],
-                "facts": line["facts"],
-                "startup_ns": line.get("startup_ns"),
-            }
-        )
+        record = {
+            **({"variant": step.variant} if step.variant else {}),
+            **({"repeat": step.repeat} if step.repeat else {}),
+            "block": step.block,
+            "order": step.order,
+            "cpu": cpus[0] if cpus and len(cpus) == 1 else list(cpus) if cpus else None,
+            "samples_ns": line["samples_ns"],
+            "flags": line["flags"],
+            "pace_ns": line.get("pace_ns"),
+            "cpu_busy_ms": line.get("cpu_busy_ms"),
+            "cpu_steal_ms": line.get("cpu_steal_ms"),
+            "single_before": line["single_before"],
+            "single_after": line["single_after"],
+            "usage": line["usage"],
+            "warmup": line["warmup"],
+            "facts": line["facts"],
+            "startup_ns": line.get("startup_ns"),
+        }
+        state.processes.append(record)
+        self.processes[step.cell].append(record)
         if state.cell.thread_mode == "single" and not (
             line["single_before"] and line["single_after"]
         ):
@@ -947,9 +1019,9 @@ class _Run:
             shaky = [p["block"] + 1 for p in state.processes if p["warmup"]["steady"] is False]
             if shaky:
                 listed = ", ".join(map(str, shaky))
-                warnings.append(f"{state.cell.id}: never steady in warm-up (block {listed})")
+                warnings.append(f"{state.label}: never steady in warm-up (block {listed})")
             if state.uncounted:
-                warnings.append(f"{state.cell.id}: no counts: {state.ledger_reason}")
+                warnings.append(f"{state.label}: no counts: {state.ledger_reason}")
         return {
             "schema": SCHEMA,
             "run": {
@@ -970,8 +1042,10 @@ class _Run:
                 "pin": plan.pin,
                 "complete": self.complete,
                 "interrupted": self.interrupted,
+                "variants": [_told(side) for side in plan.sides] if plan.variants else None,
+                "measured_again": sum(map(len, self.again.values())),
                 "workers": len(plan.steps),
-                "workers_done": len(self.finished),
+                "workers_done": sum(step.repeat == 0 for step in self.finished),
                 "kept_env": dict(self.head["environment"]) if plan.keep_env else {},
                 "dropped_env": dropped,
                 "clock": {
@@ -983,10 +1057,7 @@ class _Run:
             },
             "machine": {
                 "fingerprint": self.head["fingerprint"],
-                "build": {
-                    **environment.build_facts(plan.build, __version__),
-                    "plugins": [plugin.to_dict() for plugin in plan.plugins],
-                },
+                "build": _build(plan.sides[-1]),
                 "before": self.head["before"],
                 "after": self.after,
             },
@@ -995,12 +1066,28 @@ class _Run:
                 for case in plan.cases
                 for cell in case.cells
                 # A cell that an interrupted run has not come to has nothing to say.
-                if self.states[cell.id].processes or self.states[cell.id].status != "ok"
+                if self.processes[cell.id]
+                or any(self.states[cell.id, name].status != "ok" for name in self.sides)
             ],
         }
 
     def _cell(self, case: Case, cell: Cell) -> dict[str, Any]:
-        state = self.states[cell.id]
+        states = {name: self.states[cell.id, name] for name in self.sides}
+        state = states[self.plan.sides[-1].name]
+        more: dict[str, Any] = {}
+        if self.plan.variants:
+            more["variants"] = [
+                {
+                    "name": name,
+                    "absent": cell.id in side.missing and side.missing[cell.id].absent,
+                    "status": states[name].status,
+                    "reason": states[name].reason,
+                    "counters": states[name].counters,
+                    "ledger": states[name].ledger,
+                    "ledger_reason": states[name].ledger_reason,
+                }
+                for name, side in self.sides.items()
+            ]
         return {
             "id": cell.id,
             "suite": cell.suite,
@@ -1013,10 +1100,11 @@ class _Run:
             "bytes_per_op": cell.bytes_per_op,
             "status": state.status,
             "reason": state.reason,
-            "ops": state.ops,
+            "ops": self.ops.get(cell.id),
             "baseline": cell.contender == case.baseline,
             "plugin": cell.plugin,
-            "processes": state.processes,
+            **more,
+            "processes": self.processes[cell.id],
             "counters": state.counters,
             "ledger": state.ledger,
             "ledger_reason": state.ledger_reason,
@@ -1033,8 +1121,38 @@ class _Run:
 
 
 def _key(step: Step) -> str:
-    """Names a step in the journal."""
-    return f"{step.kind}:{step.block}:{step.cell}"
+    """Names a step in the journal: kind, block, repeat, variant and cell."""
+    return f"{step.kind}:{step.block}:{step.repeat}:{step.variant}:{step.cell}"
+
+
+def _step(key: object, planned: Mapping[str, Step]) -> Step | None:
+    """The step that a key of the journal names, also a repeat of a planned one."""
+    parts = str(key).split(":", 4)
+    if len(parts) != 5 or not parts[2].isdecimal():
+        return None
+    step = planned.get(":".join([*parts[:2], "0", *parts[3:]]))
+    return None if step is None else replace(step, repeat=int(parts[2]))
+
+
+def _state(cell: Cell, side: Side) -> _State:
+    """What is known of a cell in a build before the run."""
+    state = _State(cell, f"{cell.id} ({side.name})" if side.name else cell.id)
+    missing = side.missing.get(cell.id)
+    if missing is not None:
+        state.fail(missing.status, missing.reason)
+    state.ledger_reason = side.uncounted(cell)
+    return state
+
+
+def _build(side: Side) -> dict[str, Any]:
+    """Facts of a build, as they stand in the document."""
+    own = {**side.build, "plugins": [plugin.to_dict() for plugin in side.plugins]}
+    return {**environment.build_facts(side.build, __version__), **own}
+
+
+def _told(side: Side) -> dict[str, Any]:
+    """A variant, as it stands in the document."""
+    return {"name": side.name, **asdict(side.variant), "build": _build(side)}
 
 
 def _judge_clock(state: _State) -> None:

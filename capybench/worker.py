@@ -6,9 +6,9 @@ open; the worker answers with JSON lines on FD and ends by itself when the pipe 
 middle of a cell that hangs.
 
 Request: {"protocol": 2, "op": "list" | "measure" | "count" | "verify", "limit_s": seconds,
-          "plugins": [{"path": text, "name": text, "version": text}, ..],
+          "plugins": [{"path": text, "name": text, "version": text}, ..], "core": file | null,
           "cell": id, "python": bool, "cpus": [..] | null, "samples": n, "target_ns": ns,
-          "ops": n | null, "single": bool}
+          "ops": n | null, "step": n, "single": bool}
 Answers: {"event": "hello", "protocol": 2, "version": text}, then
          {"event": "loading", "path": text | null} before each plug-in is opened and after the
          last one, so that the parent knows which one ended the process, then one of
@@ -162,10 +162,26 @@ def _say(answers: int, message: dict[str, object]) -> None:
 # --- the work -----------------------------------------------------------------------------------
 
 
-def _load(counting: bool) -> "Any":
-    """The extension: `_ledger` for counts, `_core` for time; never both in one process."""
+def _from_file(name: str, path: str) -> "Any":
+    """An extension module from a file that need not lie in the package."""
+    # What `import` itself is made of: importlib would cost more than all the rest.
+    import _frozen_importlib as machinery
+    import _frozen_importlib_external as external
+
+    loader = external.ExtensionFileLoader(name, path)
+    spec: Any = external.spec_from_file_location(name, path, loader=loader)
+    module = machinery.module_from_spec(spec)
+    loader.exec_module(module)
+    return module
+
+
+def _load(counting: bool, file: "str | None") -> "Any":
+    """The extension: `_ledger` for counts, `_core` for time; never both in one process. `file` is
+    the one to take instead of the package's own."""
     core: Any
-    if counting:
+    if file is not None:
+        core = _from_file("capybench._ledger" if counting else "capybench._core", file)
+    elif counting:
         from capybench import _ledger as core
     else:
         from capybench import _core as core
@@ -286,7 +302,9 @@ def _measure(core: "Any", request: "dict[str, Any]") -> dict[str, object]:
     count, target_ns = request["samples"], request["target_ns"]
     with _open(core, request) as run:
         ready_ns = time.monotonic_ns()
-        ops = request["ops"] or run.calibrate(target_ns)
+        # A step that suits the other variants, too, may be larger than the cell's own.
+        step = request.get("step") or 1
+        ops = request["ops"] or -(-run.calibrate(target_ns) // step) * step
         warmup = _warm_up(run, ops, target_ns)
         cpus = request.get("cpus") or list(posix.sched_getaffinity(0))
         before, host = run.usage(), _host_ms(cpus)
@@ -414,7 +432,7 @@ def _serve(answers: int, request: "dict[str, Any]") -> dict[str, object]:
     work = {"measure": _measure, "count": _count, "verify": _verify}
     if op != "list" and op not in work:
         raise Refusal(f"there is no request {op!r}; there are list, {', '.join(work)}")
-    core = _load(op == "count")
+    core = _load(op == "count", request.get("core"))
     try:
         if op == "list":
             return _list(core, answers, request)

@@ -519,7 +519,7 @@ def test_resume_refuses_what_it_cannot_go_on_with(
         (b"\n".join([head, b"{broken", *rest]), "line 2 is damaged"),
         (b"{}\n", "not a journal of this version"),
         (b"", "not a journal of this version"),
-        (b"\n".join([head, b'{"step": "measure:0:other"}', *rest]), "not planned"),
+        (b"\n".join([head, b'{"step": "measure:0:0::other"}', *rest]), "not planned"),
     ):
         journal.write_bytes(damaged)
         with pytest.raises(JournalError, match=message):
