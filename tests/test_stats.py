@@ -10,6 +10,7 @@ import pytest
 import scipy.stats as oracle
 
 from capybench import stats
+from capybench.stats import estimators
 
 
 def random(seed: int = 1) -> np.random.Generator:
@@ -139,10 +140,10 @@ def test_sign_flip_interval_covers_as_it_says(n: int, runs: int) -> None:
 def test_sampled_flips_agree_with_enumerated_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     values = random(5).normal(0.1, 0.02, size=12)
     exact = stats.sign_flip_interval(values)
-    monkeypatch.setattr(stats, "ENUMERATED_BLOCKS", 5)
-    stats._flip_subsets.cache_clear()
+    monkeypatch.setattr(estimators, "ENUMERATED_BLOCKS", 5)
+    estimators._flip_subsets.cache_clear()
     sampled = stats.sign_flip_interval(values)
-    stats._flip_subsets.cache_clear()
+    estimators._flip_subsets.cache_clear()
     assert exact is not None and sampled is not None
     width = exact.high - exact.low
     assert sampled.low == pytest.approx(exact.low, abs=0.1 * width)
@@ -152,7 +153,7 @@ def test_sampled_flips_agree_with_enumerated_ones(monkeypatch: pytest.MonkeyPatc
 def test_same_data_and_seed_give_the_same_interval_another_seed_another() -> None:
     values = random(6).normal(size=30)
     first = stats.sign_flip_interval(values, seed=4)
-    stats._flip_subsets.cache_clear()
+    estimators._flip_subsets.cache_clear()
     assert stats.sign_flip_interval(values, seed=4) == first
     assert stats.sign_flip_interval(values, seed=5) != first
 
