@@ -11,6 +11,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from capybench.errors import SelectionError, UsageError
@@ -232,6 +233,7 @@ def _glob(pattern: str) -> str:
     )
 
 
+@lru_cache(maxsize=256)
 def _matcher(pattern: str) -> re.Pattern[str]:
     left, at, right = pattern.rpartition("@")
     if at:
@@ -239,6 +241,16 @@ def _matcher(pattern: str) -> re.Pattern[str]:
     else:
         below = f"{_glob(pattern.rstrip('/'))}(?:/[^@]*)?@[^@]*"
     return re.compile(f"(?:{below})|(?:{_glob(pattern)})", re.DOTALL)
+
+
+def matches(pattern: str, cell_id: str) -> bool:
+    """Whether a pattern (see `select`) names the cell of that id."""
+    return _matcher(pattern).fullmatch(cell_id) is not None
+
+
+def keyword_matches(expression: str, cell_id: str) -> bool:
+    """Whether a `-k` expression holds for the cell of that id; SelectionError: not readable."""
+    return _Keyword(expression)(cell_id)
 
 
 def _nearest(pattern: str, cells: Sequence[Cell]) -> tuple[str, ...]:

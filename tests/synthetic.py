@@ -134,3 +134,24 @@ def suites(blocks: int = 3) -> dict[str, Any]:
         cells.append(cell(f"frame_alloc/chain66@{contender}", samples, counters=counts))
     cells.append(absent("frame_alloc/chain66@jemalloc", reason="libjemalloc.so.2 was not found"))
     return document(*cells, blocks=blocks)
+
+
+def interleaved(
+    costs: dict[str, Any], *, control: bool = False, ops: int = 1000, **run: Any
+) -> dict[str, Any]:
+    """A run of the builds "base" and "head" side by side. `costs` gives for each cell an array of
+    ns an op, blocks x 2 (base, head), or blocks x 3 with the control."""
+    cells = []
+    names = ["base", "head", "again"][: 3 if control else 2]
+    blocks = 0
+    for cell_id, matrix in costs.items():
+        data = cell(cell_id, samples=[], ops=ops)
+        blocks = max(blocks, len(matrix))
+        for block, row in enumerate(matrix):
+            for name, ns in zip(names, row, strict=False):
+                data["processes"].append(process(block, [round(ns * ops)] * 3, variant=name))
+        cells.append(data)
+    facts: dict[str, Any] = {"base": {"control_of": None}, "head": {"control_of": None}}
+    if control:
+        facts["again"] = {"control_of": "base"}
+    return document(*cells, **{"blocks": blocks, "variants": facts, **run})
