@@ -1,6 +1,7 @@
 """Builds the two extension modules: capybench._core, which measures, and capybench._ledger, which counts.
 
-Everything static is in pyproject.toml. Environment: CAPYBENCH_WERROR=1 turns warnings into errors (for CI).
+Everything static is in pyproject.toml. Environment: CAPYBENCH_WERROR=1 turns warnings into errors (for CI);
+CAPYBENCH_INJECT="suite/case@contender=10" builds a core in which that cell takes 10 % longer, for tests of comparisons.
 """
 
 import copy
@@ -47,6 +48,17 @@ def last_flags() -> list[str]:
     return flags
 
 
+def injected() -> list[tuple[str, str]]:
+    """Macros of a core that is slower in one cell on purpose; none in a build that anybody uses."""
+    text = os.environ.get("CAPYBENCH_INJECT")
+    if not text:
+        return []
+    cell, _, percent = text.rpartition("=")
+    if not cell or not percent.isdecimal():
+        sys.exit(f"CAPYBENCH_INJECT is suite/case@contender=PERCENT, not {text!r}.")
+    return [("CPB_INJECT_CELL", f'"{cell}"'), ("CPB_INJECT_PERCENT", percent)]
+
+
 def extension(name: str, *, counting: bool) -> Extension:
     """Describe one module; both are built from the same sources."""
     os.chdir(ROOT)
@@ -65,7 +77,9 @@ def extension(name: str, *, counting: bool) -> Extension:
     if os.environ.get("CAPYBENCH_WERROR") == "1":
         warnings.append("-Werror")
     flags = last_flags()
-    effective = " ".join([*(sysconfig.get_config_var("CFLAGS") or "").split(), *flags])
+    inject = injected()
+    said = [f"-D{name}={value}" for name, value in inject]
+    effective = " ".join([*(sysconfig.get_config_var("CFLAGS") or "").split(), *said, *flags])
     return Extension(
         f"capybench.{name}",
         sources,
@@ -77,6 +91,7 @@ def extension(name: str, *, counting: bool) -> Extension:
             ("CPB_MODULE", name),
             ("CPB_BUILD_FLAGS", '"' + effective.replace('"', "") + '"'),
             ("Py_LIMITED_API", "0x030B0000"),
+            *inject,
         ],
         extra_compile_args=["-std=c11", "-fvisibility=hidden", *warnings, *flags],
         extra_link_args=["-Wl,--build-id", "-fno-lto"],

@@ -146,12 +146,33 @@ static const cpb_host host_table = {
     .sample = host_sample,
 };
 
+#ifdef CPB_INJECT_CELL
+/* For tests of comparisons only: a core in which one cell takes CPB_INJECT_PERCENT longer than its work does. */
+static int
+run_cell(void *context, uint64_t ops)
+{
+    cpb_session *session = context;
+    const cpb_case *cell = session->cell;
+    uint64_t start = cpb_clock_ns();
+    int status = cell->run(&session->run, ops);
+    char id[256];
+    snprintf(id, sizeof id, "%s/%s@%s", cell->suite, cell->name, cell->contender);
+    if (strcmp(id, CPB_INJECT_CELL) == 0) {
+        uint64_t until = cpb_clock_ns() + (cpb_clock_ns() - start) * CPB_INJECT_PERCENT / 100;
+        while (cpb_clock_ns() < until)
+            ;
+        session->run.reported_ns += session->run.reported_ns * CPB_INJECT_PERCENT / 100;
+    }
+    return status;
+}
+#else
 static int
 run_cell(void *context, uint64_t ops)
 {
     cpb_session *session = context;
     return session->cell->run(&session->run, ops);
 }
+#endif
 
 typedef struct usage_point {
     uint64_t thread_cpu_ns;
