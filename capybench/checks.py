@@ -89,7 +89,8 @@ def limit_checks(
 
 def _limit_check(threshold: Threshold, cell_id: str, side: Side) -> Check:
     def check(verdict: str, now: float | None = None, reason: str | None = None) -> Check:
-        return Check(threshold.text, cell_id, verdict, None, now, threshold.amount, reason)
+        timed = threshold.metric not in COUNTS
+        return Check(threshold.text, cell_id, verdict, None, now, threshold.amount, reason, timed)
 
     if side.status != "ok":
         return check(INVALID, None, f"{side.status}: {side.reason}")
@@ -162,5 +163,7 @@ def _ratio_checks(
             why = "the limit lies inside the interval of the ratio"
             if needed is not None:
                 why += f"; about {needed} blocks would decide"
-        made[at] = Check(threshold.text, name, verdict, None, now, threshold.amount, why)
+        made[at] = Check(
+            threshold.text, name, verdict, None, now, threshold.amount, why, timed=True
+        )
     return [check for check in made if check is not None]

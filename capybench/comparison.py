@@ -26,8 +26,9 @@ INVALID, UNSTABLE, SLOWER, FASTER = "invalid", "unstable", "slower", "faster"
 SUSPECT, SAME, INCONCLUSIVE = "suspect", "within noise", "inconclusive"
 NEW, GONE = "new", "gone"
 VERDICTS = (INVALID, UNSTABLE, SLOWER, FASTER, SUSPECT, SAME, INCONCLUSIVE, NEW, GONE)
-#: How the sides were measured: interleaved in one run, in two sessions, in many sessions.
-KINDS = ("variants", "stored", "sessions")
+#: How the sides were measured: interleaved in one run, in two sessions, in many sessions, or on two
+#: machines, where only counts and ratios inside one run are judged.
+KINDS = ("variants", "stored", "sessions", "portable")
 #: What may be named by --fail-on beside what fails always.
 FAIL_ON = (SUSPECT, NEW, INCONCLUSIVE, UNSTABLE)
 
@@ -117,7 +118,8 @@ class SuiteVerdict:
 @dataclass(frozen=True, slots=True)
 class Check:
     """One threshold that is no margin, on one cell (or a ratio of two): `verdict` is "ok",
-    "exceeded", "inconclusive" or "invalid", `base` and `now` what it was and is."""
+    "exceeded", "inconclusive" or "invalid", `base` and `now` what it was and is. `timed`: it rests
+    on times, so that it is worth measuring again."""
 
     threshold: str
     id: str
@@ -126,6 +128,7 @@ class Check:
     now: float | None = None
     limit: float | None = None
     reason: str | None = None
+    timed: bool = False
 
     @property
     def fails(self) -> bool:
@@ -209,11 +212,18 @@ class Comparison:
             return 4
         return 0
 
-    def with_rows(self, rows: Mapping[str, CellVerdict], notes: Sequence[str] = ()) -> Comparison:
-        """A copy in which the rows of these cells are replaced and notes are added."""
+    def with_rows(
+        self,
+        rows: Mapping[str, CellVerdict],
+        checks: Mapping[tuple[str, str], Check],
+        notes: Sequence[str] = (),
+    ) -> Comparison:
+        """A copy with the rows of these cells and the checks of these thresholds and ids replaced,
+        and with more notes."""
         return replace(
             self,
             rows=tuple(row if row.control else rows.get(row.id, row) for row in self.rows),
+            checks=tuple(checks.get((check.threshold, check.id), check) for check in self.checks),
             notes=(*self.notes, *notes),
         )
 
@@ -254,6 +264,7 @@ class Comparison:
             "variants": "interleaved in one run",
             "stored": "two sessions of one machine",
             "sessions": "several sessions of one machine",
+            "portable": "on different machines: counts and ratios only",
         }[self.kind]
         lines = [f"{printable(self.head)} against {printable(self.base)}, {how}"]
         floor = "no negative control"

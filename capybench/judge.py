@@ -12,13 +12,13 @@ ratio above 1 is worse whatever the unit. docs/judgement.md says what the verdic
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from . import stats
+from . import environment, stats
 from .checks import count_checks, limit_checks
 from .comparison import (
     FAIL_ON,
@@ -65,6 +65,9 @@ __all__ = [
     "confirm",
     "different_machine",
     "limit_checks",
+    "paired_spread",
+    "refuse_other_machine",
+    "session",
     "variants_of",
 ]
 
@@ -89,6 +92,7 @@ def compare_runs(
     correction: str = "max-t",
     names: tuple[str, str] | None = None,
     rule: stats.PaceRule | None = None,
+    expected: Collection[str] | None = None,
 ) -> Comparison:
     """Judge `head` against `base`.
 
@@ -105,6 +109,8 @@ def compare_runs(
             paired sides "holm" or "bh" (false discovery rate) on single p-values.
         names: what the sides are called.
         rule: which probe values tell speed states apart.
+        expected: ids that `head` was asked to measure, where its file does not tell: those of
+            them that it lacks are gone, others are not judged.
 
     Raises:
         MachinesDifferError: the runs are of different machines.
@@ -117,10 +123,12 @@ def compare_runs(
     bases, heads = _as_runs(base), _as_runs(head)
     for run in (*bases, *heads):
         if different := different_machine(bases[0], run):
-            raise MachinesDifferError(
-                f"times of different machines cannot be compared ({different}); ratios inside one "
-                "run and counts can: thresholds such as ratio(A, B)<1.3 and allocs:0"
-            )
+            if not _portable(thresholds) or len(bases) + len(heads) > 2:
+                raise _other_machine(different)
+            seed = heads[0].seed if seed is None else seed
+            return _Portable(
+                bases[0], heads[0], names, thresholds, margin, seed, expected
+            ).comparison()
     seed = heads[-1].seed if seed is None else seed
     if len(bases) > 1 or len(heads) > 1:
         judged: _Judge = _Sessions(bases, heads, names, thresholds, margin, seed)
@@ -130,10 +138,46 @@ def compare_runs(
     elif bases[0] is heads[0]:
         raise UsageError("this run has one build only: compare it with another run")
     else:
-        judged = _Stored(bases[0], heads[0], names, thresholds, margin, seed, history)
+        judged = _Stored(bases[0], heads[0], names, thresholds, margin, seed, history, expected)
     if correction != "max-t" and judged.kind != "variants":
         raise UsageError(f"{correction} needs paired sides; these were measured in sessions apart")
     return judged.comparison()
+
+
+def _portable(thresholds: Sequence[Threshold]) -> bool:
+    """Whether there is something to judge, and nothing that means this machine only."""
+    return bool(thresholds) and all(threshold.portable for threshold in thresholds)
+
+
+def _other_machine(difference: str) -> MachinesDifferError:
+    return MachinesDifferError(
+        f"times of different machines cannot be compared ({difference}); ratios inside one run and "
+        "counts can: thresholds such as ratio(A, B)<1.3 and allocs:0"
+    )
+
+
+def refuse_other_machine(stored: RunResult, thresholds: Sequence[Threshold] = ()) -> None:
+    """MachinesDifferError where times of a stored run are wanted and it is not of this machine."""
+    here = RunResult({}, {"fingerprint": environment.fingerprint()}, (), {})
+    difference = different_machine(stored, here)
+    if difference is not None and not _portable(thresholds):
+        raise _other_machine(difference)
+
+
+def paired_spread(run: RunResult) -> float | None:
+    """Standard deviation of one paired log-ratio, the median over the cells of a run of two
+    builds; None for a run of one, or of too few blocks."""
+    known = variants_of(run)
+    if len(known) < 2:
+        return None
+    found = []
+    for pair in make_pairs(run, run, (known[0], known[1]))[0]:
+        if pair.verdict is None and pair.base is not None and pair.head is not None:
+            base, head = pair.base.costs, pair.head.costs
+            logs = [head[block] - base[block] for block in base.keys() & head.keys()]
+            if len(logs) >= stats.MIN_BLOCKS:
+                found.append(float(np.std(logs, ddof=1)))
+    return float(np.median(found)) if found else None
 
 
 def _as_runs(side: Runs) -> list[RunResult]:
@@ -459,11 +503,12 @@ class _Stored(_Judge):
         margin: float,
         seed: int,
         history: Sequence[RunResult],
+        expected: Collection[str] | None,
     ) -> None:
         super().__init__(names or (_name(base), _name(head)), thresholds, margin, seed)
         self.base, self.head = base, head
         self.variants = main_variant(base), main_variant(head)
-        self.pairs, unjudged = make_pairs(base, head, self.variants)
+        self.pairs, unjudged = make_pairs(base, head, self.variants, expected)
         if unjudged:
             self.notes.append(f"not judged, for want of one side or both: {unjudged} of the cells")
         for name, run in zip(("base", "head"), (base, head), strict=True):
@@ -472,7 +517,7 @@ class _Stored(_Judge):
             if not run.machine.get("fingerprint"):
                 self.notes.append(f"{name} does not say which machine it is of")
         same = [run for run in history if different_machine(run, head) is None]
-        self.noise = stats.session_noise([_session(run) for run in same])
+        self.noise = stats.session_noise([session(run) for run in same])
         self.above = _side_matrix(self.pairs, "head")
         self.below = _side_matrix(self.pairs, "base")
 
@@ -546,7 +591,7 @@ class _Stored(_Judge):
         )
 
 
-def _session(run: RunResult) -> tuple[str, dict[str, float]]:
+def session(run: RunResult) -> tuple[str, dict[str, float]]:
     """The build of a run and the log median of each of its cells."""
     build = run.machine.get("build") or {}
     variant = main_variant(run)
@@ -570,6 +615,40 @@ def _side_matrix(pairs: Sequence[Pair], which: str) -> Floats:
         for block, value in side.costs.items() if side is not None else ():
             matrix[place[block], column] = value
     return matrix
+
+
+class _Portable(_Judge):
+    """Runs of different machines: no row has a time, counts and ratios are checked."""
+
+    kind = "portable"
+
+    def __init__(
+        self,
+        base: RunResult,
+        head: RunResult,
+        names: tuple[str, str] | None,
+        thresholds: Sequence[Threshold],
+        margin: float,
+        seed: int,
+        expected: Collection[str] | None,
+    ) -> None:
+        super().__init__(names or (_name(base), _name(head)), thresholds, margin, seed)
+        self.head = head
+        self.variants = main_variant(base), main_variant(head)
+        self.pairs, _ = make_pairs(base, head, self.variants, expected)
+        self.notes.append(f"the machines differ: {different_machine(base, head)}")
+
+    def now(self) -> tuple[RunResult, str | None]:
+        return self.head, self.variants[1]
+
+    def rows(self) -> list[CellVerdict]:
+        return [self.row(pair) for pair in self.pairs if pair.verdict is not None]
+
+    def suites(self) -> tuple[SuiteVerdict, ...]:
+        return ()
+
+    def family(self) -> int:
+        return 0
 
 
 # ---- many sessions -------------------------------------------------------------------------------
@@ -602,10 +681,10 @@ class _Sessions(_Judge):
         if unjudged:
             self.notes.append(f"not judged, for want of one side or both: {unjudged} of the cells")
         self.above, self.below = (
-            self._matrix([_session(run) for run in runs]) for runs in (heads, bases)
+            self._matrix([session(run) for run in runs]) for runs in (heads, bases)
         )
         for name, runs in (("base", bases), ("head", heads)):
-            if len({_session(run)[0] for run in runs}) > 1:
+            if len({session(run)[0] for run in runs}) > 1:
                 self.notes.append(f"the sessions of {name} are of several builds")
 
     def _matrix(self, sessions: Sequence[tuple[str, Mapping[str, float]]]) -> Floats:
@@ -675,8 +754,8 @@ class _Sessions(_Judge):
 def confirm(first: Comparison, again: Comparison) -> Comparison:
     """What holds after the flagged cells were measured again in fresh blocks.
 
-    Rows that fail in `first` and stand in `again` are judged by the new data alone; everything
-    else stays as it was.
+    Rows and checks that fail in `first` and stand in `again` are judged by the new data alone;
+    everything else stays as it was.
     """
     fresh = {row.id: row for row in again.cells}
     rows: dict[str, CellVerdict] = {}
@@ -688,7 +767,13 @@ def confirm(first: Comparison, again: Comparison) -> Comparison:
         said = "confirmed in fresh blocks" if new.fails else "not confirmed in fresh blocks"
         reason = f"{seen}, {said}"
         rows[row.id] = replace(new, reason=f"{reason}; {new.reason}" if new.reason else reason)
-    flagged = sum(row.fails for row in first.cells)
-    held = sum(row.fails for row in rows.values())
+    timed = {(check.threshold, check.id): check for check in again.checks if check.timed}
+    checks = {
+        (check.threshold, check.id): timed[check.threshold, check.id]
+        for check in first.checks
+        if check.timed and check.fails and (check.threshold, check.id) in timed
+    }
+    flagged, held = len(rows) + len(checks), 0
+    held += sum(row.fails for row in rows.values()) + sum(c.fails for c in checks.values())
     note = f"{flagged} flagged and measured again in fresh blocks, {held} confirmed"
-    return first.with_rows(rows, (note,))
+    return first.with_rows(rows, checks, (note,))

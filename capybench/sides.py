@@ -7,7 +7,7 @@ unit of the metric.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,28 +40,30 @@ def different_machine(one: RunResult, other: RunResult) -> str | None:
     return "; ".join(differing) or None
 
 
+#: The name under which a run holds its first variant once more: the negative control.
+CONTROL = "control"
+
+
 def variants_of(run: RunResult) -> tuple[str, ...]:
-    """Names of the builds that a run measured side by side, the base first, without controls.
+    """Names of the builds that a run measured side by side, the base first, without the control.
 
     Empty for a run of one build.
     """
-    return tuple(name for name, facts in variant_facts(run).items() if not facts.get("control_of"))
+    return tuple(name for name in variant_facts(run) if name != CONTROL)
 
 
 def variant_facts(run: RunResult) -> Mapping[str, Mapping[str, Any]]:
-    """Facts of all builds of a run by name, controls too, in the order of the file."""
+    """Facts of all builds of a run by name, the control too, in the order of the file."""
     stored = run.run.get("variants")
-    if not isinstance(stored, Mapping):
+    if not isinstance(stored, list):
         return {}
-    return {str(name): facts or {} for name, facts in stored.items()}
+    return {str(facts["name"]): facts for facts in stored if isinstance(facts, Mapping)}
 
 
 def control_of(run: RunResult, base: str) -> str | None:
-    """The variant that is `base` once more."""
-    for name, facts in variant_facts(run).items():
-        if facts.get("control_of") == base:
-            return name
-    return None
+    """The variant that is `base` once more: only the first one has it."""
+    facts = variant_facts(run)
+    return CONTROL if CONTROL in facts and base == next(iter(facts)) else None
 
 
 def main_variant(run: RunResult) -> str | None:
@@ -116,11 +118,13 @@ def _work(cell: CellResult) -> float:
 
 def read_side(cell: CellResult, variant: str | None) -> Side:
     """Read one side. Of several processes of one block the last counts: it is the repeat."""
-    by_variant = cell.extra.get("by_variant")
     own: Mapping[str, Any] = {}
-    if variant is not None and isinstance(by_variant, Mapping):
-        own = by_variant.get(variant) or {}
+    told = cell.extra.get("variants")
+    if variant is not None and isinstance(told, list):
+        own = next((facts for facts in told if facts.get("name") == variant), {})
     status, reason = own.get("status", cell.status), own.get("reason", cell.reason)
+    if own.get("absent"):
+        status = "absent"
     processes = [
         process
         for process in cell.processes
@@ -139,8 +143,8 @@ def read_side(cell: CellResult, variant: str | None) -> Side:
                 if ns:
                     costs[process.block] = math.log(ns / _work(cell))
                     paces[process.block] = _pace(process)
-    counts = {**(cell.ledger or {}), **(own.get("ledger") or {})}
-    extra = {**(cell.counters or {}), **(own.get("counters") or {})}
+    counts = dict(own.get("ledger", cell.ledger) or {})
+    extra = own.get("counters", cell.counters) or {}
     counts |= {
         name.removesuffix("_per_op"): value
         for name, value in extra.items()
@@ -161,10 +165,20 @@ def _fault(cell: CellResult, processes: Iterable[ProcessResult]) -> str | None:
 
 def _pace(process: ProcessResult) -> stats.Pace:
     """The pace by the probes around its samples: one before the first and one after each."""
-    probes = process.extra.get("pace_ns")
-    if not isinstance(probes, list) or len(probes) != len(process.samples_ns) + 1:
+    return _probed(process.extra.get("pace_ns"), len(process.samples_ns))
+
+
+def _probed(probes: object, samples: int) -> stats.Pace:
+    if not isinstance(probes, list) or len(probes) != samples + 1:
         return stats.Pace(None)
     return stats.pace_of(probes[:-1], probes[1:])
+
+
+def measure_again(records: Sequence[Mapping[str, Any]]) -> bool:
+    """The rule of a run: whether processes that are compared with one another must be measured
+    again, by the probes around their samples alone."""
+    paces = [_probed(r.get("pace_ns"), len(r.get("samples_ns") or ())) for r in records]
+    return stats.classify_pair(paces) is not None
 
 
 # ---- what is compared ----------------------------------------------------------------------------
@@ -244,7 +258,10 @@ def _selects(run: RunResult, cell: CellResult) -> bool:
 
 
 def make_pairs(
-    base: RunResult, head: RunResult, variants: tuple[str | None, str | None]
+    base: RunResult,
+    head: RunResult,
+    variants: tuple[str | None, str | None],
+    expected: Collection[str] | None = None,
 ) -> tuple[list[Pair], int]:
     """Rows to be, in base's order and then head's; and how many cells are on no side."""
     first = {cell.id: read_side(cell, variants[0]) for cell in base.cells}
@@ -252,7 +269,8 @@ def make_pairs(
     made, unjudged = [], 0
     for cell_id in dict.fromkeys((*first, *second)):
         pair = Pair(cell_id, first.get(cell_id), second.get(cell_id))
-        if _judgeable(pair, _selects(head, pair.cell), _selects(base, pair.cell)):
+        asked = cell_id in expected if expected is not None else _selects(head, pair.cell)
+        if _judgeable(pair, asked, _selects(base, pair.cell)):
             made.append(pair)
         else:
             unjudged += 1

@@ -142,16 +142,27 @@ def interleaved(
     """A run of the builds "base" and "head" side by side. `costs` gives for each cell an array of
     ns an op, blocks x 2 (base, head), or blocks x 3 with the control."""
     cells = []
-    names = ["base", "head", "again"][: 3 if control else 2]
+    names = ["base", "control", "head"] if control else ["base", "head"]
+    order = ["base", "head", "control"]
     blocks = 0
     for cell_id, matrix in costs.items():
         data = cell(cell_id, samples=[], ops=ops)
         blocks = max(blocks, len(matrix))
         for block, row in enumerate(matrix):
-            for name, ns in zip(names, row, strict=False):
+            for name, ns in zip(order, row, strict=False):
                 data["processes"].append(process(block, [round(ns * ops)] * 3, variant=name))
+        absent = [name for name in names if name == "control" and len(matrix[0]) < 3]
+        data["variants"] = [
+            {
+                "name": name,
+                "absent": name in absent,
+                "status": "unavailable" if name in absent else "ok",
+                "reason": "not a control cell" if name in absent else None,
+                "counters": data["counters"],
+                "ledger": data["ledger"],
+            }
+            for name in names
+        ]
         cells.append(data)
-    facts: dict[str, Any] = {"base": {"control_of": None}, "head": {"control_of": None}}
-    if control:
-        facts["again"] = {"control_of": "base"}
+    facts = [{"name": name, "build": {"build_id": name}} for name in names]
     return document(*cells, **{"blocks": blocks, "variants": facts, **run})

@@ -200,7 +200,8 @@ def test_broken_cells_are_invalid_new_or_gone() -> None:
         },
     }
     for item in data["cells"]:
-        item["by_variant"] = states.get(item["case"], {})
+        for side in item["variants"]:
+            side |= states.get(item["case"], {}).get(side["name"], {})
     run = run_of(data)
     found = judge.compare_runs(run, run)
     verdicts = {row.id.split("/")[1].split("@")[0]: row.verdict for row in found.rows}
@@ -242,6 +243,8 @@ def test_variants_that_are_not_there_are_named() -> None:
         judge.compare_runs(plain, plain)
     with pytest.raises(UsageError, match="it measured one build"):
         judge.compare_runs(plain, plain, variants=("base", "head"))
+    with pytest.raises(UsageError, match="no variant 'control'"):
+        judge.compare_runs(run, run, variants=("control", "head"))
     back = judge.compare_runs(run, run, variants=("head", "base"))
     assert back.row(A).ratio == pytest.approx(1 / judge.compare_runs(run, run).row(A).ratio)
 
@@ -395,8 +398,7 @@ def test_thresholds_set_margins_by_cell() -> None:
 
 def test_counts_are_compared_exactly() -> None:
     data = interleaved({A: sides(), B: sides()})
-    grown = {"ledger": {**synthetic.LEDGER, "resource_allocs": 3}}
-    data["cells"][0]["by_variant"] = {"head": grown}
+    data["cells"][0]["variants"][1]["ledger"] = {**synthetic.LEDGER, "resource_allocs": 3}
     run = run_of(data)
     found = judge.compare_runs(run, run, thresholds=parse("allocs:0, posts:0"))
     bad = [check for check in found.checks if check.fails]
@@ -410,7 +412,8 @@ def test_counts_are_compared_exactly() -> None:
 
 def test_a_count_or_quantile_that_is_missing_is_invalid() -> None:
     data = interleaved({A: sides()})
-    data["cells"][0] |= {"ledger": None, "counters": None}
+    for side in data["cells"][0]["variants"]:
+        side |= {"ledger": None, "counters": None}
     run = run_of(data)
     for text in ("allocs:0", "allocs<=2", "p99:10%"):
         (check,) = judge.compare_runs(run, run, thresholds=parse(text)).checks
