@@ -76,6 +76,16 @@ int
 main(void)
 {
     static const char *const ids[] = {
+        "channel/post@task",
+        "channel/post@awaitable",
+        "channel/parallel@task",
+        "channel/parallel@awaitable",
+        "channel/immediate@task",
+        "channel/immediate@awaitable",
+        "channel/channel@task",
+        "channel/channel@awaitable",
+        "channel/pingpong@task",
+        "channel/pingpong@awaitable",
         "coroutine/run_async/depth1@task",
         "coroutine/run_async/depth4@task",
         "coroutine/strand/depth4@task",
