@@ -19,12 +19,16 @@ import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from . import stats
 from .errors import UsageError
+from .latency import Histogram
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 SCHEMA = "capybench/1"
 STATUSES = ("ok", "failed", "invalid", "unavailable", "timeout", "crashed")
@@ -291,6 +295,25 @@ class CellResult:
             if ns is not None
         }
 
+    @property
+    def case_id(self) -> str:
+        """`suite/case`."""
+        return f"{self.suite}/{self.case}"
+
+    @property
+    def latency(self) -> Histogram | None:
+        """Latencies of single ops over all processes, None where the cell has none.
+
+        Raises ResultError where the file's histogram cannot be read.
+        """
+        raw = self.extra.get("latency")
+        if raw is None:
+            return None
+        try:
+            return Histogram.from_dict(raw)
+        except ValueError as error:
+            raise ResultError(f"{self.id}: its latency histogram {error}") from None
+
     def per_op(self, name: str) -> float | None:
         """An event count per op, from `counters` (`<name>_per_op`) or the ledger; None: unknown."""
         for source, key in ((self.counters, f"{name}_per_op"), (self.ledger, name)):
@@ -399,6 +422,16 @@ class RunResult:
             cells=tuple(cell for cell in cells if cell is not None),
             extra=self.extra,
         )
+
+    def plot(self, kind: str = "forest", **options: Any) -> Figure:
+        """A drawing of this run: one of `capybench.plot.KINDS`, as a matplotlib Figure.
+
+        `options` are those of `capybench.plot.draw`: `only`, `baseline`, `margin`, `theme`. Needs
+        the extra `capybench[plot]`; UsageError without it.
+        """
+        from . import plot
+
+        return plot.draw(kind, self, **options)
 
     def ratio_of(self, cell: CellResult, baseline: CellResult) -> stats.Ratio:
         """Ratio of two cells of this run over the blocks that both have, in the cells' unit."""
