@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
+from . import cli_plot
 from ._version import __version__
 from .errors import CapybenchError, SaveError, UsageError
 
@@ -730,6 +731,13 @@ COMMANDS: tuple[_Command, ...] = (
         "capybench show --style capy",
         _fill_show,
         _show_command,
+    ),
+    _Command(
+        "plot",
+        "draw a stored run",
+        "capybench plot --kind forest --only 'read_stream/*' -o forest.svg",
+        cli_plot.fill,
+        cli_plot.run,
     ),
 )
 

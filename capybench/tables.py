@@ -156,7 +156,7 @@ _MORE_UNITS: dict[str, tuple[tuple[str, float], ...]] = {
 _LEAST_IN_SCALE = 10
 
 
-def _scale(cells: Sequence[CellResult], asked: str | None) -> tuple[str, float]:
+def display_scale(cells: Sequence[CellResult], asked: str | None) -> tuple[str, float]:
     """Name and factor of the display unit for cells of one unit."""
     unit = cells[0].unit
     if asked is not None and (chosen := find_unit(asked)) and chosen[0] == unit:
@@ -308,7 +308,7 @@ def summary_tables(result: RunResult, view: View | None = None) -> tuple[Table, 
             # Imported here: it draws with this module.
             from .matrix import matrix_tables
 
-            tables += matrix_tables(result, cells, *_scale(cells, view.unit))
+            tables += matrix_tables(result, cells, *display_scale(cells, view.unit))
         else:
             tables.append(_suite_table(suite, direction, cells, view, baselines, ratios))
     return tuple(tables)
@@ -363,7 +363,7 @@ def _suite_table(
     baselines: frozenset[str],
     ratios: Mapping[str, stats.Ratio],
 ) -> Table:
-    unit, scale = _scale(cells, view.unit)
+    unit, scale = display_scale(cells, view.unit)
     title, mixed = _interval_title([cell for cell in cells if cell.summary.median is not None])
     context = _Context(unit, scale, ratios, baselines, title, mixed)
     keys = _usual_keys(suite, cells, ratios) if view.columns is None else view.columns
@@ -483,7 +483,7 @@ def _notes(cells: Sequence[CellResult], view: View, baselines: frozenset[str]) -
         severe = cell.summary.outliers[1]
         if severe:
             yield f"{printable(cell.id)}: {severe} of {cell.summary.n} processes far off the others"
-        if modes := modes_note(cell, _scale(cells, view.unit)[1]):
+        if modes := modes_note(cell, display_scale(cells, view.unit)[1]):
             yield modes
     if view.baseline is not None:
         cases = {cell.case for cell in cells}
