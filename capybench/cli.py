@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
-from . import cli_plot
+from . import cli_explain, cli_plot
 from ._version import __version__
 from .errors import CapybenchError, SaveError, UsageError
 
@@ -701,6 +701,19 @@ def _say(text: str) -> None:
         print(f"capybench: {text}", file=sys.stderr, flush=True)
 
 
+#: For the commands that have modules of their own.
+write, progress_bar, say = _write, _progress, _say
+
+
+def show_tables(
+    made: Sequence[Any], heading: Sequence[str] = (), legend: Sequence[str] = ()
+) -> None:
+    """Print tables as `show` does."""
+    from . import tables
+
+    _draw(made, heading, legend, module=tables)
+
+
 # ---- entry ---------------------------------------------------------------------------------------
 
 COMMANDS: tuple[_Command, ...] = (
@@ -738,6 +751,13 @@ COMMANDS: tuple[_Command, ...] = (
         "capybench plot --kind forest --only 'read_stream/*' -o forest.svg",
         cli_plot.fill,
         cli_plot.run,
+    ),
+    _Command(
+        "explain",
+        "tell where the nanoseconds of a cell go",
+        "capybench explain coroutine/strand/depth1@task --against coroutine/run_async/depth1@task",
+        cli_explain.fill,
+        cli_explain.run,
     ),
 )
 

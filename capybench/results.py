@@ -30,6 +30,8 @@ from .latency import Histogram
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from .explain import Difference, Explanation
+
 SCHEMA = "capybench/1"
 STATUSES = ("ok", "failed", "invalid", "unavailable", "timeout", "crashed")
 UNITS = ("ns/op", "ops/s", "items/s", "bytes/s")
@@ -432,6 +434,17 @@ class RunResult:
         from . import plot
 
         return plot.draw(kind, self, **options)
+
+    def explain(self, cell_id: str, against: str | None = None) -> Explanation | Difference:
+        """Where the nanoseconds of a cell go, or which events make it differ from another.
+
+        The run must hold `primitives` and `noop/op`; errors as of `capybench.explain.explain`.
+        """
+        from . import explain
+
+        if against is None:
+            return explain.explain(self, cell_id)
+        return explain.difference(self, against, cell_id)
 
     def ratio_of(self, cell: CellResult, baseline: CellResult) -> stats.Ratio:
         """Ratio of two cells of this run over the blocks that both have, in the cells' unit."""
