@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
-from . import cli_explain, cli_plot
+from . import cli_explain, cli_plot, cli_report
 from ._version import __version__
 from .errors import CapybenchError, SaveError, UsageError
 
@@ -753,9 +753,16 @@ COMMANDS: tuple[_Command, ...] = (
         cli_plot.run,
     ),
     _Command(
+        "report",
+        "write one HTML page about a run, or several side by side",
+        "capybench report run.json -o report.html",
+        cli_report.fill,
+        cli_report.run,
+    ),
+    _Command(
         "explain",
         "tell where the nanoseconds of a cell go",
-        "capybench explain coroutine/strand/depth1@task --against coroutine/run_async/depth1@task",
+        "capybench explain coroutine/strand/depth1@task --from run.json",
         cli_explain.fill,
         cli_explain.run,
     ),

@@ -425,6 +425,13 @@ class RunResult:
             extra=self.extra,
         )
 
+    def _repr_html_(self) -> str:
+        from . import htmltable, tables
+
+        made = tables.summary_tables(self)
+        legend = tables.legend_lines(made)
+        return htmltable.block(made, tables.heading_lines(self), legend)
+
     def plot(self, kind: str = "forest", **options: Any) -> Figure:
         """A drawing of this run: one of `capybench.plot.KINDS`, as a matplotlib Figure.
 

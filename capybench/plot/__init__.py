@@ -9,7 +9,7 @@ matplotlib is the extra `capybench[plot]`; it is imported when something is draw
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,7 +22,7 @@ from .options import Options
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["FORMATS", "KINDS", "Kind", "check", "draw", "format_of", "save"]
+__all__ = ["FORMATS", "KINDS", "Kind", "check", "draw", "format_of", "save", "side_by_side"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +56,7 @@ def draw(
     baseline: str | None = None,
     margin: float = data.MARGIN,
     theme: str = "light",
+    bare: bool = False,
 ) -> Figure:
     """Draw a run (for `history`: several runs).
 
@@ -66,6 +67,7 @@ def draw(
         baseline: contender that the others are compared with; None: each case's own.
         margin: width of the band about 1 in ratios, as a share.
         theme: `light`, `dark`, or `auto`, which only `save` to SVG understands.
+        bare: without title and run, for a page that has them.
 
     Raises:
         UsageError: an unknown kind or theme, patterns that select nothing, too many or too few
@@ -78,8 +80,23 @@ def draw(
         raise UsageError(f"a {kind} plot shows one run, not {len(results)}; history shows several")
     if not 0 < margin < 1:
         raise UsageError(f"the margin is {margin:g}, but should be a share between 0 and 1")
-    options = Options(tuple([only] if isinstance(only, str) else only), baseline, margin, theme)
+    options = Options(
+        tuple([only] if isinstance(only, str) else only), baseline, margin, theme, bare
+    )
     return KINDS[kind].make(results, options)
+
+
+def side_by_side(
+    sides: Sequence[tuple[str, Mapping[str, data.RatioRow]]],
+    ids: Sequence[str],
+    *,
+    margin: float = data.MARGIN,
+    theme: str = "light",
+) -> Figure:
+    """Ratios of cells in several runs, each inside its own: `sides` are names with their rows (as
+    of `data.ratio_rows`), `ids` the cells in the order of lines."""
+    style.require()
+    return ratios.side_by_side(sides, ids, Options((), None, margin, theme))
 
 
 def check(kind: str, theme: str, target: Path | None = None) -> None:

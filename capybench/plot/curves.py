@@ -29,7 +29,7 @@ def percentiles(results: Sequence[RunResult], options: Options) -> Figure:
     (result,) = results
     theme = options.theme
     cells = data.chosen(result, options.only)
-    words = Words("Latency by percentile", (data.heading(result),))
+    words = options.words("Latency by percentile", data.heading(result))
     found: dict[tuple[str, str], list[tuple[CellResult, Histogram]]] = {}
     for cell in cells:
         histogram = cell.latency
@@ -141,7 +141,7 @@ def throughput(results: Sequence[RunResult], options: Options) -> Figure:
     (result,) = results
     theme = options.theme
     cells = data.chosen(result, options.only)
-    words = Words("Throughput over chunk size", (data.heading(result),))
+    words = options.words("Throughput over chunk size", data.heading(result))
     families = data.sizes(cells)
     if not families:
         return style.note_sheet(theme, words, NO_SIZES if cells else NO_CELLS)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from .. import stats
 from ..results import CellResult
 from ..tables import printable
-from .style import Theme, theme_of
+from .style import Theme, Words, theme_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +19,11 @@ class Options:
     baseline: str | None
     margin: float
     theme_name: str
+    bare: bool = False
+
+    def words(self, title: str, *under: str) -> Words:
+        """The heading of a drawing; none in a page that has its own (`bare`)."""
+        return Words("") if self.bare else Words(title, under)
 
     @property
     def theme(self) -> Theme:

@@ -30,7 +30,7 @@ def forest(results: Sequence[RunResult], options: Options) -> Figure:
     theme = options.theme
     cells = data.chosen(result, options.only)
     rows = data.ratio_rows(result, cells, options.baseline, options.margin)
-    words = Words("Ratio to the baseline of each case", (data.heading(result),))
+    words = options.words("Ratio to the baseline of each case", data.heading(result))
     if not rows:
         return style.note_sheet(theme, words, NOTHING if cells else NO_CELLS)
     panels = [
@@ -65,8 +65,8 @@ def _forest_foot(rows: Any, options: Options, absent: tuple[str, ...]) -> tuple[
 
 #: How each standing is shown: marker, whether filled, and its words.
 _SHOWN: dict[str, tuple[str, bool, str]] = {
-    FASTER: ("<", True, "faster"),
-    SLOWER: (">", True, "slower"),
+    FASTER: ("v", True, "faster"),
+    SLOWER: ("^", True, "slower"),
     WITHIN: ("s", True, "within the margin"),
     UNCLEAR: ("o", True, "unclear"),
     RANGE: ("o", False, "range, no verdict"),
@@ -126,6 +126,22 @@ def _draw_forest(
     options: Options,
     left: float,
 ) -> None:
+    _ratio_axes(axes, panel, lines, limits, theme, options, left)
+    for y, (_, row) in enumerate(lines):
+        if row is not None:
+            _draw_row(axes, y, row, limits, theme)
+
+
+def _ratio_axes(
+    axes: Axes,
+    panel: Panel,
+    lines: Sequence[Line],
+    limits: tuple[float, float],
+    theme: Theme,
+    options: Options,
+    left: float,
+) -> None:
+    """Everything of a panel of ratios but the ratios: axis, band, names of the lines."""
     style.titled(axes, printable(panel.suite), theme, left=left - 0.15)
     better = "left" if panel.direction == "lower" else "right"
     what = "times" if panel.direction == "lower" else "rates"
@@ -155,8 +171,6 @@ def _draw_forest(
             ha="left" if head else "right",
             fontsize=TEXT,
         )
-        if row is not None:
-            _draw_row(axes, y, row, limits, theme)
 
 
 def _draw_row(axes: Axes, y: int, row: RatioRow, limits: tuple[float, float], theme: Theme) -> None:
@@ -207,6 +221,70 @@ def _ticks(axes: Axes, limits: tuple[float, float]) -> None:
     axes.xaxis.set_minor_formatter(NullFormatter())
 
 
+def side_by_side(
+    sides: Sequence[tuple[str, Mapping[str, RatioRow]]], ids: Sequence[str], options: Options
+) -> Figure:
+    """Ratios of the same cells in several runs: a line a cell, a look a run."""
+    theme = options.theme
+    looks = style.looks([label for label, _ in sides], theme)
+    known = {
+        cell_id: own[cell_id] for _, own in reversed(sides) for cell_id in ids if cell_id in own
+    }
+    panels = data.panels(known[cell_id].cell for cell_id in ids if cell_id in known)
+    if not panels:
+        return style.note_sheet(theme, Words(""), NOTHING)
+    lines = [(panel, _lines(panel, known, options)) for panel in panels]
+    texts = [text for _, own_lines in lines for text, _ in own_lines]
+    left = min(3.8, 0.5 + max(map(style.text_inches, texts)))
+    every = [row for _, own in sides for cell_id, row in own.items() if cell_id in known]
+    foot = (
+        f"Lines: {data.ratio_words(every)}. Band: within {100 * options.margin:g} % of the "
+        "baseline. Each ratio is inside its own run.",
+        *((FEW_BLOCKS,) if any(row.standing == RANGE for row in every) else ()),
+    )
+    legend = tuple((printable(label), Look(k.colour, k.marker, "-")) for label, k in looks.items())
+    frame = Frame(width=5.2, left=left, right=0.3, top=0.42, bottom=0.52)
+    row_height = max(_ROW, 0.13 * len(sides) + 0.08)
+    heights = [row_height * len(own_lines) for _, own_lines in lines]
+    figure, axes = style.sheet(theme, Words("", (), foot, legend), heights, frame)
+    for (panel, own_lines), place in zip(lines, axes, strict=True):
+        shown = [row.cell.id if row else "" for _, row in own_lines]
+        ends: list[Line] = [
+            ("", own[cell_id]) for _, own in sides for cell_id in shown if cell_id in own
+        ]
+        limits = _limits(ends, options.margin)
+        _ratio_axes(place, panel, own_lines, limits, theme, options, left)
+        for y, cell_id in enumerate(shown):
+            for nth, (label, own) in enumerate(sides):
+                if cell_id in own:
+                    aside = (nth - (len(sides) - 1) / 2) * 0.62 / len(sides)
+                    _draw_side(place, y + aside, own[cell_id], looks[label], limits, theme)
+    return figure
+
+
+def _draw_side(
+    axes: Axes,
+    y: float,
+    row: RatioRow,
+    look: Look,
+    limits: tuple[float, float],
+    theme: Theme,
+) -> None:
+    if row.ends is not None:
+        low, high = (min(max(end, limits[0]), limits[1]) for end in row.ends)
+        axes.plot([low, high], [y, y], color=look.colour, linewidth=1.4)
+    axes.plot(
+        [min(max(row.ratio.value or 1.0, limits[0]), limits[1])],
+        [y],
+        marker=look.marker,
+        color=look.colour,
+        markerfacecolor=theme.paper if row.standing == RANGE else look.colour,
+        markersize=5,
+        linestyle="none",
+        zorder=3,
+    )
+
+
 # ---- heat map ------------------------------------------------------------------------------------
 
 #: Ends of the steps, as cost ratios beyond the margin.
@@ -220,7 +298,7 @@ def heatmap(results: Sequence[RunResult], options: Options) -> Figure:
     theme = options.theme
     cells = data.chosen(result, options.only)
     rows = data.ratio_rows(result, cells, options.baseline, options.margin)
-    words = Words("Ratio to the baseline, contender × case", (data.heading(result),))
+    words = options.words("Ratio to the baseline, contender × case", data.heading(result))
     if not rows:
         return style.note_sheet(theme, words, NOTHING if cells else NO_CELLS)
     bases = {row.baseline.id for row in rows.values()}

@@ -228,7 +228,7 @@ def sheet(
     width = max(columns * panel + _MARGIN, 5.0)
     under = [line for text in words.under for line in _wrapped(text, width)]
     foot = [line for text in words.foot for line in _wrapped(text, width)]
-    title = _wrapped(words.title, width, TEXT * 1.3)
+    title = _wrapped(words.title, width, TEXT * 1.3) if words.title else []
     legend = _legend_lines(words.legend, width)
     rows = [heights[at : at + columns] for at in range(0, len(heights), columns)]
     # The axes' own size is exact; everything else follows from numbers of lines.

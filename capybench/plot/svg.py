@@ -47,15 +47,14 @@ def inline(figure: Figure, name: str, label: str) -> str:
     width, height = (float(side) for side in figure.get_size_inches())
     body = raw[raw.index("<g id=") : raw.rindex("</svg>")]
     body = _own_ids(_plain_references(body), name)
-    body = _variables(body)
+    body = _variables(_TAG.sub(_shorter, body))
     # Sizes in CSS pixels, 96 an inch; the drawing shrinks with a narrow page, never grows.
     opening = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {72 * width:g} {72 * height:g}" '
         f'width="{96 * width:.0f}" height="{96 * height:.0f}" role="img" '
-        f'aria-labelledby="{name}-title" '
-        f'style="max-width: 100%; height: auto; {_JOINS}">'
+        f'style="max-width: 100%; height: auto; font-family: {FONT}; {_JOINS}">'
     )
-    return f'{opening}\n<title id="{name}-title">{html.escape(label)}</title>\n{body}</svg>\n'
+    return f"{opening}\n<title>{html.escape(label)}</title>\n{body}</svg>\n"
 
 
 def standalone(figure: Figure, label: str) -> str:
@@ -107,13 +106,25 @@ def _references(text: str) -> list[str]:
     return _REFERENCE.findall(text)
 
 
-_FONT_RULE = re.compile(r"font: ((?:\w+ )*?)([\d.]+px) '[^;\"]*(?=[;\"])")
-_FONT_FAMILY = re.compile(r"font-family: [^;\"]*(?=[;\"])")
+#: `font: 700 9px 'DejaVu Sans', …`: the family is the whole drawing's.
+_FONT_RULE = re.compile(r"font: (?:(\d+) )?([\d.]+px) '[^;\"]*(?=[;\"])")
+_FONT_FAMILY = re.compile(r"font-family: [^;\"]*;? ?")
+_TAG = re.compile(r"<[^>]*>")
+_LONG_NUMBER = re.compile(r"-?\d+\.\d{3,}")
+
+
+def _shorter(tag: re.Match[str]) -> str:
+    """A tag with its numbers rounded to a hundredth of a point; texts between tags stay."""
+    return _LONG_NUMBER.sub(lambda m: f"{float(m[0]):.2f}".rstrip("0").rstrip("."), tag[0])
 
 
 def _variables(text: str) -> str:
-    """Marks of the theme `auto` become variables; fonts a list that other systems have as well."""
+    """Marks of the theme `auto` become variables; the family of fonts is left to the drawing."""
     for role, mark in style.AUTO.roles().items():
         text = text.replace(mark, f"var({_PREFIX}{role})")
-    text = _FONT_RULE.sub(lambda m: f"font: {m[1]}{m[2]} {FONT}", text)
-    return _FONT_FAMILY.sub(f"font-family: {FONT}", text)
+
+    def sized(match: re.Match[str]) -> str:
+        weight = f"; font-weight: {match[1]}" if match[1] else ""
+        return f"font-size: {match[2]}{weight}"
+
+    return _FONT_FAMILY.sub("", _FONT_RULE.sub(sized, text))

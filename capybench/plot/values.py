@@ -51,7 +51,7 @@ def bars(results: Sequence[RunResult], options: Options) -> Figure:
     theme = options.theme
     cells = data.chosen(result, options.only)
     shown = _measured(cells)
-    words = Words("Median of the processes", (data.heading(result),))
+    words = options.words("Median of the processes", data.heading(result))
     if not shown:
         return style.note_sheet(theme, words, _nothing(cells))
     panels = data.panels(shown)
@@ -196,7 +196,7 @@ def strip(results: Sequence[RunResult], options: Options) -> Figure:
     theme = options.theme
     cells = data.chosen(result, options.only)
     shown = _measured(cells)
-    words = Words("Process medians in the order in which they ran", (data.heading(result),))
+    words = options.words("Process medians in the order in which they ran", data.heading(result))
     if not shown:
         return style.note_sheet(theme, words, _nothing(cells))
     looks = style.looks([cell.contender for cell in shown], theme)
@@ -274,7 +274,7 @@ def ecdf(results: Sequence[RunResult], options: Options) -> Figure:
     theme = options.theme
     cells = data.chosen(result, options.only)
     shown = _measured(cells)
-    words = Words("Share of processes at or below a value", (data.heading(result),))
+    words = options.words("Share of processes at or below a value", data.heading(result))
     if not shown:
         return style.note_sheet(theme, words, _nothing(cells))
     looks = style.looks([cell.contender for cell in shown], theme)
@@ -371,7 +371,7 @@ def history(results: Sequence[RunResult], options: Options) -> Figure:
     every = RunResult(last.run, last.machine, tuple(cells.values()), last.extra)
     shown = list(data.chosen(every, options.only)) if cells else []
     under = (f"{len(dated)} runs · {', '.join(p for p in machine_of(last)[:1] if p != 'None')}",)
-    words = Words("Medians from run to run", under)
+    words = options.words("Medians from run to run", *under)
     if not shown:
         return style.note_sheet(theme, words, _nothing([c for r in dated for c in r.cells]))
     looks = style.looks([cell.contender for cell in shown], theme)
