@@ -164,6 +164,13 @@ def load(path: "str | PathLike[str]") -> "RunResult":
     return results.load(path)
 
 
+def load_ipython_extension(ipython: object) -> None:
+    """`%load_ext capybench`: adds the magic `%capybench`."""
+    from capybench import magic
+
+    magic.register(ipython)
+
+
 def get_include() -> str:
     """The folder that holds `capybench.h`, for those who compile a plug-in.
 

@@ -215,6 +215,33 @@ def _run(args: argparse.Namespace) -> int:
     return _exit_code(result)
 
 
+def measure(arguments: Sequence[str], progress: Any) -> RunResult | None:
+    """What `capybench run ARGUMENTS` measures, for a caller that shows it in its own way.
+
+    Settings of pyproject.toml and the environment count as on the command line. None for --list,
+    whose plan is printed. An interrupted run comes back with what is finished. Raises
+    CapybenchError.
+    """
+    words = ["run", *arguments]
+    args = _parser().parse_args(words, argparse.Namespace(argv=words))
+    for flag in ("format", "style", "unit", "sort", "columns"):
+        if getattr(args, flag) is not None:
+            raise UsageError(f"--{flag} belongs to the command line's tables: leave it out here")
+    if args.json == "-":
+        raise UsageError("--json - prints on stdout: name a file here")
+    settings = _settings(args)
+    from . import runner
+
+    if args.resume is not None:
+        return _result(_resumed(args, settings, progress))
+    plan = _plan(args, settings)
+    if args.dry_run:
+        _write(plan.describe().rstrip("\n") + "\n")
+        return None
+    target = None if args.json is None else Path(args.json)
+    return _result(runner.run_plan(plan, target=target, progress=progress, finish=_finished))
+
+
 def _plan(args: argparse.Namespace, settings: Settings) -> Any:
     from . import cases, plan
 

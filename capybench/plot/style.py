@@ -6,10 +6,12 @@ which `capybench.plot.svg` replaces by a CSS variable: one drawing, light and da
 
 from __future__ import annotations
 
+import io
 import math
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from ..errors import UsageError
@@ -170,6 +172,8 @@ def looks(contenders: Sequence[str], theme: Theme) -> dict[str, Look]:
 
 # ---- the sheet -----------------------------------------------------------------------------------
 
+#: Resolution of a drawing in a notebook: sharp enough, and small in the file.
+NOTEBOOK_DPI = 80
 _INCH = 72.0
 TEXT = 9.0
 SMALL = 8.0
@@ -348,12 +352,27 @@ def labelled(axes: Axes, theme: Theme, x: str = "", y: str = "") -> None:
         axes.set_ylabel(y, labelpad=4, **how)
 
 
+@cache
 def _figure_class() -> type[Figure]:
+    """matplotlib's Figure, one that shows itself in a notebook without pyplot."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
         raise UsageError(MISSING) from None
-    return Figure
+
+    class Drawing(Figure):
+        """A Figure with a picture of itself for notebooks."""
+
+        def _repr_png_(self) -> bytes | None:
+            if self.get_facecolor() == to_rgba(AUTO.paper):
+                return None  # Its colours are marks, which only a saved SVG resolves.
+            out = io.BytesIO()
+            self.savefig(out, format="png", dpi=NOTEBOOK_DPI, facecolor=self.get_facecolor())
+            return out.getvalue()
+
+    from matplotlib.colors import to_rgba
+
+    return Drawing
 
 
 def require() -> None:
