@@ -6,181 +6,103 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/compiler.h"
-#include "base/thread.h"
-#include "suites/suite.h"
-
-typedef struct config {
-    const char *name;
-    unsigned pairs;
-    size_t message;
-    bool lockless;
-} config;
-
-/* Released and parked with the state: with a thread in the process glibc's locks are real. */
-typedef struct latency_run {
-    latency_state state; /* first */
-    cpb_parked_thread parked;
-    unsigned char *buffers;
-    unsigned opened; /* actors whose pair is open */
-} latency_run;
-
-static const latency_style styles[] = {
-    {"callback-epoll", CPB_REACTOR_EPOLL, latency_start_callback, NULL, NULL, NULL},
-    {"task-epoll", CPB_REACTOR_EPOLL, latency_start_task, NULL, NULL, NULL},
-    {"callback-uring", CPB_REACTOR_URING, latency_start_callback, NULL, NULL, NULL},
-    {"task-uring", CPB_REACTOR_URING, latency_start_task, NULL, NULL, NULL},
-    {"callback-poll", CPB_REACTOR_POLL, latency_start_callback, NULL, NULL, NULL},
-    {"raw-epoll", CPB_REACTOR_EPOLL, NULL, latency_prepare_epoll, latency_perform_epoll, latency_finish_epoll},
-    {"raw-uring", CPB_REACTOR_URING, NULL, latency_prepare_uring, latency_perform_uring, latency_finish_uring},
-};
-
-static const char *
-unavailable_uring(void)
-{
-    return cpb_reactor_unavailable(CPB_REACTOR_URING);
-}
-
-static void
-close_all(latency_run *self)
-{
-    latency_state *state = &self->state;
-    for (unsigned i = 0; i < self->opened; i++) {
-        latency_actor *actor = &state->actors[i];
-        if (state->reactor != NULL) {
-            cpb_socket_close(&actor->client);
-            cpb_socket_close(&actor->server);
-            actor->pair.client = actor->client.reactor != NULL ? -1 : actor->pair.client;
-            actor->pair.server = actor->server.reactor != NULL ? -1 : actor->pair.server;
-        }
-        cpb_pair_close(&actor->pair);
-    }
-    if (state->style->finish != NULL)
-        state->style->finish(state);
-    cpb_reactor_destroy(state->reactor);
-    free(self->buffers);
-    free(state->actors);
-}
-
-/* Pairs, and their sockets in the context. */
-static int
-open_pairs(cpb_run *run, latency_run *self)
-{
-    latency_state *state = &self->state;
-    int flags = state->reactor != NULL                       ? cpb_reactor_socket_flags(state->reactor)
-                : state->style->reactor == CPB_REACTOR_URING ? 0
-                                                             : SOCK_NONBLOCK;
-    for (unsigned i = 0; i < state->pairs; i++) {
-        latency_actor *actor = &state->actors[i];
-        int status = cpb_pair_open(run, &actor->pair, state->local, flags);
-        if (status != CPB_OK)
-            return status;
-        self->opened++;
-        actor->state = state;
-        actor->op.actor = &actor->actor;
-        actor->out = self->buffers + (size_t)i * 3 * state->message;
-        actor->in = actor->out + state->message;
-        actor->back = actor->in + state->message;
-        if (state->reactor == NULL)
-            continue;
-        if (cpb_socket_open(&actor->client, state->reactor, actor->pair.client) != CPB_OK ||
-            cpb_socket_open(&actor->server, state->reactor, actor->pair.server) != CPB_OK)
-            return run->host->fail(run, CPB_E_SYSTEM, "the reactor did not take a socket");
-    }
-    cpb_socket_note(run, state->actors[0].pair.client);
-    return CPB_OK;
-}
+#define CONCURRENT_MESSAGE 64u
 
 static int
 perform(latency_state *state, uint64_t ops)
 {
+    net_base *base = &state->base;
     state->left = ops;
-    for (unsigned i = 0; i < state->pairs; i++)
+    for (unsigned i = 0; i < base->pair_count; i++)
         state->actors[i].ops = 0;
-    if (state->style->perform != NULL)
-        return state->style->perform(state);
-    for (unsigned i = 0; i < state->pairs; i++)
-        state->style->start(&state->actors[i]);
-    int status = cpb_reactor_run(state->reactor);
-    return state->status != CPB_OK ? state->status : status;
+    if (base->contender->style == NET_RAW) {
+        int status = latency_perform_raw(state);
+        return status == CPB_OK ? CPB_OK : base->run->host->fail(base->run, status, "the raw loop ended with an error");
+    }
+    for (unsigned i = 0; i < base->pair_count; i++) {
+        if (base->contender->style == NET_TASK)
+            latency_start_task(&state->actors[i]);
+        else
+            latency_start_callback(&state->actors[i]);
+    }
+    return net_run(base);
 }
 
-/* Before anything is timed: one op a pair with bytes that only this pair has, compared at both ends. */
+/* Before anything is timed: round trips with bytes that only this pair has, compared at both ends. */
 static int
 prove_contents(cpb_run *run, latency_state *state)
 {
-    for (unsigned i = 0; i < state->pairs; i++) {
+    unsigned pairs = state->base.pair_count;
+    for (unsigned i = 0; i < pairs; i++) {
         for (size_t j = 0; j < state->message; j++)
             state->actors[i].out[j] = (unsigned char)(1 + (i * 31 + j * 7) % 255);
     }
-    int status = perform(state, state->pairs);
-    for (unsigned i = 0; status == CPB_OK && i < state->pairs; i++) {
+    int status = perform(state, (uint64_t)pairs * (2 + CPB_INLINE_BUDGET));
+    if (status != CPB_OK)
+        return status;
+    for (unsigned i = 0; i < pairs; i++) {
         const latency_actor *actor = &state->actors[i];
-        if (actor->ops == 0)
-            continue; /* a pair that was too late to claim one; the sums below hold for all */
-        if (memcmp(actor->out, actor->in, state->message) != 0 || memcmp(actor->out, actor->back, state->message) != 0)
+        if (actor->ops == 0 || memcmp(actor->out, actor->in, state->message) != 0 ||
+            memcmp(actor->out, actor->back, state->message) != 0)
             return run->host->fail(run, CPB_E_FAILED, "other bytes arrived than were sent");
-    }
-    if (status != CPB_OK || state->failed != 0 || state->latency.count != state->pairs)
-        return run->host->fail(run, status != CPB_OK ? status : CPB_E_FAILED,
-                               "the untimed round trips did not complete");
-    for (unsigned i = 0; i < state->pairs; i++)
         memset(state->actors[i].out, 'P', state->message);
+    }
     memset(&state->latency, 0, sizeof state->latency);
     return CPB_OK;
 }
 
 static int
-prepare(cpb_run *run, latency_run *self)
+make_actors(latency_state *state)
 {
-    latency_state *state = &self->state;
-    state->actors = calloc(state->pairs, sizeof *state->actors);
-    self->buffers = calloc(3 * (size_t)state->pairs, state->message);
-    if (state->actors == NULL || self->buffers == NULL)
-        return run->host->fail(run, CPB_E_NO_MEMORY, "no memory for the actors");
-    int status = cpb_need_descriptors(run, 2 * state->pairs + 4);
-    if (status != CPB_OK)
-        return status;
-    if (state->style->start != NULL &&
-        (status = cpb_reactor_create(&state->reactor, state->style->reactor, state->lockless, 1)) != CPB_OK)
-        return run->host->fail(run, status, "the reactor could not be made");
-    status = open_pairs(run, self);
-    if (status == CPB_OK && state->style->prepare != NULL && (status = state->style->prepare(state)) != CPB_OK)
-        return run->host->fail(run, status, "the raw loop could not be prepared");
-    return status == CPB_OK ? prove_contents(run, state) : status;
+    unsigned pairs = state->base.pair_count;
+    state->actors = calloc(pairs, sizeof *state->actors);
+    state->buffers = calloc(3 * (size_t)pairs, state->message);
+    if (state->actors == NULL || state->buffers == NULL)
+        return state->base.run->host->fail(state->base.run, CPB_E_NO_MEMORY, "no memory for the actors");
+    for (unsigned i = 0; i < pairs; i++) {
+        latency_actor *actor = &state->actors[i];
+        actor->state = state;
+        actor->pair = &state->base.pairs[i];
+        actor->op.actor = &actor->actor;
+        actor->out = state->buffers + (size_t)i * 3 * state->message;
+        actor->in = actor->out + state->message;
+        actor->back = actor->in + state->message;
+    }
+    return CPB_OK;
 }
 
 static void
 teardown(cpb_run *run)
 {
-    latency_run *self = run->state;
-    close_all(self);
-    cpb_parked_thread_stop(&self->parked);
-    run->host->release(self);
-    cpb_recycling_drain();
+    latency_state *state = run->state;
+    net_raw_close(&state->kernel);
+    net_close(&state->base);
+    free(state->buffers);
+    free(state->actors);
+    run->host->release(state);
 }
 
 static int
-setup_with(cpb_run *run, const config *how, const latency_style *style, bool local)
+setup(cpb_run *run)
 {
-    latency_run *self = run->host->alloc(sizeof *self);
-    if (self == NULL)
+    latency_state *state = run->host->alloc(sizeof *state);
+    if (state == NULL)
         return run->host->fail(run, CPB_E_NO_MEMORY, "no memory for the state");
-    latency_state *state = &self->state;
-    run->state = self;
-    state->run = run;
-    state->style = style;
-    state->pairs = how->pairs;
-    state->message = how->message;
-    state->lockless = how->lockless;
-    state->local = local;
-    state->env.allocator = cpb_recycling_resource();
-    state->env.stop = &state->stop;
-    if (cpb_parked_thread_start(&self->parked) != CPB_OK) {
-        run->host->release(self);
-        return run->host->fail(run, CPB_E_SYSTEM, "the parked thread could not be started");
+    run->state = state;
+    bool concurrent = net_is(run->cell, "concurrent");
+    unsigned argument = net_argument(run->cell, 1);
+    state->message = concurrent ? CONCURRENT_MESSAGE : argument;
+    int status = net_open(&state->base, run, net_is_lockless(run->cell), 1, concurrent ? argument : 1,
+                          run->cell->suite[0] == 'l');
+    if (status != CPB_OK) {
+        run->host->release(state);
+        return status;
     }
-    int status = prepare(run, self);
+    status = make_actors(state);
+    if (status == CPB_OK && state->base.contender->style == NET_RAW)
+        status = latency_prepare_raw(state);
+    if (status == CPB_OK)
+        status = prove_contents(run, state);
     if (status != CPB_OK)
         teardown(run);
     return status;
@@ -193,11 +115,11 @@ run_ops(cpb_run *run, uint64_t ops)
     uint64_t before = state->latency.sum;
     int status = perform(state, ops);
     if (status != CPB_OK)
-        return run->host->fail(run, status, "the loop ended with an error");
+        return status;
     state->expected += ops;
     run->reported_ns = state->latency.sum - before;
     uint64_t least = UINT64_MAX, most = 0;
-    for (unsigned i = 0; i < state->pairs; i++) {
+    for (unsigned i = 0; i < state->base.pair_count; i++) {
         least = state->actors[i].ops < least ? state->actors[i].ops : least;
         most = state->actors[i].ops > most ? state->actors[i].ops : most;
     }
@@ -220,39 +142,21 @@ verify(cpb_run *run)
     return CPB_OK;
 }
 
-/* X(case, pairs, message, lockless, quick) */
+/* X(case, quick) */
 #define LOCKED_CASES(X)                                                                                                \
-    X("pingpong/1", 1, 1, false, 0)                                                                                    \
-    X("pingpong/64", 1, 64, false, CPB_QUICK)                                                                          \
-    X("pingpong/1024", 1, 1024, false, 0)                                                                              \
-    X("concurrent/1", 1, 64, false, 0)                                                                                 \
-    X("concurrent/4", 4, 64, false, 0)                                                                                 \
-    X("concurrent/16", 16, 64, false, CPB_QUICK)
+    X("pingpong/1", 0)                                                                                                 \
+    X("pingpong/64", CPB_QUICK)                                                                                        \
+    X("pingpong/1024", 0)                                                                                              \
+    X("concurrent/1", 0)                                                                                               \
+    X("concurrent/4", 0)                                                                                               \
+    X("concurrent/16", CPB_QUICK)
 #define LOCKLESS_CASES(X)                                                                                              \
-    X("pingpong_lockless/1", 1, 1, true, 0)                                                                            \
-    X("pingpong_lockless/64", 1, 64, true, CPB_QUICK)                                                                  \
-    X("pingpong_lockless/1024", 1, 1024, true, 0)                                                                      \
-    X("concurrent_lockless/1", 1, 64, true, 0)                                                                         \
-    X("concurrent_lockless/4", 4, 64, true, 0)                                                                         \
-    X("concurrent_lockless/16", 16, 64, true, 0)
-
-static const config configs[] = {
-#define CONFIG(name, pairs, message, lockless, quick) {name, pairs, message, lockless},
-    LOCKED_CASES(CONFIG) LOCKLESS_CASES(CONFIG)
-#undef CONFIG
-};
-
-static int
-setup(cpb_run *run)
-{
-    const config *how = configs;
-    const latency_style *style = styles;
-    while (strcmp(how->name, run->cell->name) != 0)
-        how++;
-    while (strcmp(style->contender, run->cell->contender) != 0)
-        style++;
-    return setup_with(run, how, style, run->cell->suite[0] == 'l');
-}
+    X("pingpong_lockless/1", 0)                                                                                        \
+    X("pingpong_lockless/64", CPB_QUICK)                                                                               \
+    X("pingpong_lockless/1024", 0)                                                                                     \
+    X("concurrent_lockless/1", 0)                                                                                      \
+    X("concurrent_lockless/4", 0)                                                                                      \
+    X("concurrent_lockless/16", 0)
 
 #define CELL(suite_name, case_name, contender_name, text, quick, reason)                                               \
     {                                                                                                                  \
@@ -263,23 +167,22 @@ setup(cpb_run *run)
 #define RUNTIME_CELLS(suite, name, quick)                                                                              \
     CELL(suite, name, "callback-epoll", "callbacks on epoll", quick, NULL),                                            \
         CELL(suite, name, "task-epoll", "a coroutine on epoll", quick, NULL),                                          \
-        CELL(suite, name, "callback-uring", "callbacks on io_uring", quick, unavailable_uring),                        \
-        CELL(suite, name, "task-uring", "a coroutine on io_uring", quick, unavailable_uring),                          \
+        CELL(suite, name, "callback-uring", "callbacks on io_uring", quick, net_unavailable_uring),                    \
+        CELL(suite, name, "task-uring", "a coroutine on io_uring", quick, net_unavailable_uring),                      \
         CELL(suite, name, "callback-poll", "callbacks on poll", quick, NULL),
 #define RAW_CELLS(suite, name, quick)                                                                                  \
     CELL(suite, name, "raw-epoll", "the same system calls without a runtime", quick, NULL),                            \
-        CELL(suite, name, "raw-uring", "the same submissions without a runtime", quick, unavailable_uring),
+        CELL(suite, name, "raw-uring", "the same submissions without a runtime", quick, net_unavailable_uring),
 
 /* Round trips allocate nothing. How many system calls an op takes depends on the back end and, by a sixteenth of a
  * poll, on the regulation of inline completion; tests/test_socket_latency.py has the counts. */
 static const cpb_ledger ledger = {{0, 0, 0, CPB_ANY, CPB_ANY, 0, 0, CPB_ANY, CPB_ANY, CPB_ANY}};
 
-#define TCP_LOCKED(name, pairs, message, lockless, quick)                                                              \
-    RUNTIME_CELLS("socket_latency", name, quick) RAW_CELLS("socket_latency", name, quick)
-#define TCP_LOCKLESS(name, pairs, message, lockless, quick) RUNTIME_CELLS("socket_latency", name, quick)
-#define LOCAL_LOCKED(name, pairs, message, lockless, quick)                                                            \
+#define TCP_LOCKED(name, quick) RUNTIME_CELLS("socket_latency", name, quick) RAW_CELLS("socket_latency", name, quick)
+#define TCP_LOCKLESS(name, quick) RUNTIME_CELLS("socket_latency", name, quick)
+#define LOCAL_LOCKED(name, quick)                                                                                      \
     RUNTIME_CELLS("local_socket_latency", name, quick) RAW_CELLS("local_socket_latency", name, quick)
-#define LOCAL_LOCKLESS(name, pairs, message, lockless, quick) RUNTIME_CELLS("local_socket_latency", name, quick)
+#define LOCAL_LOCKLESS(name, quick) RUNTIME_CELLS("local_socket_latency", name, quick)
 
 static const cpb_case tcp_cells[] = {LOCKED_CASES(TCP_LOCKED) LOCKLESS_CASES(TCP_LOCKLESS)};
 static const cpb_case local_cells[] = {LOCKED_CASES(LOCAL_LOCKED) LOCKLESS_CASES(LOCAL_LOCKLESS)};
@@ -287,7 +190,7 @@ static const cpb_case local_cells[] = {LOCKED_CASES(LOCAL_LOCKED) LOCKLESS_CASES
 const cpb_suite cpb_suite_socket_latency = {
     .name = "socket_latency",
     .summary = "round trips over loopback TCP, both ends in one thread (Corosio socket_latency)",
-    .baselines = "asio-callback callback-epoll",
+    .baselines = NET_BASELINES,
     .cells = tcp_cells,
     .cell_count = CPB_CELL_COUNT(tcp_cells),
 };
@@ -295,7 +198,7 @@ const cpb_suite cpb_suite_socket_latency = {
 const cpb_suite cpb_suite_local_socket_latency = {
     .name = "local_socket_latency",
     .summary = "round trips over a UNIX-domain socket pair, both ends in one thread (Corosio local_socket_latency)",
-    .baselines = "asio-callback callback-epoll",
+    .baselines = NET_BASELINES,
     .cells = local_cells,
     .cell_count = CPB_CELL_COUNT(local_cells),
 };

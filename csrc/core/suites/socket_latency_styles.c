@@ -31,7 +31,7 @@ on_echoed(cpb_op *op)
 {
     latency_actor *self = CPB_CONTAINER_OF(op, latency_actor, op);
     latency_check(self, op->result);
-    step(self, CPB_OP_READ, &self->client, self->back, on_back);
+    step(self, CPB_OP_READ, &self->pair->client, self->back, on_back);
 }
 
 static void
@@ -39,7 +39,7 @@ on_received(cpb_op *op)
 {
     latency_actor *self = CPB_CONTAINER_OF(op, latency_actor, op);
     latency_check(self, op->result);
-    step(self, CPB_OP_WRITE, &self->server, self->in, on_echoed);
+    step(self, CPB_OP_WRITE, &self->pair->server, self->in, on_echoed);
 }
 
 static void
@@ -47,14 +47,14 @@ on_sent(cpb_op *op)
 {
     latency_actor *self = CPB_CONTAINER_OF(op, latency_actor, op);
     latency_check(self, op->result);
-    step(self, CPB_OP_READ, &self->server, self->in, on_received);
+    step(self, CPB_OP_READ, &self->pair->server, self->in, on_received);
 }
 
 static void
 callback_begin(latency_actor *self)
 {
     if (latency_claim(self))
-        step(self, CPB_OP_WRITE, &self->client, self->out, on_sent);
+        step(self, CPB_OP_WRITE, &self->pair->client, self->out, on_sent);
 }
 
 static void
@@ -67,7 +67,7 @@ void
 latency_start_callback(latency_actor *actor)
 {
     actor->op.complete = on_posted;
-    cpb_reactor_post(actor->state->reactor, &actor->op);
+    cpb_reactor_post(actor->state->base.reactor, &actor->op);
 }
 
 /* Task: one coroutine, which awaits each operation. */
@@ -109,22 +109,22 @@ resume_pingpong(cpb_frame *frame)
                 destroy_pingpong(frame);
                 return NULL;
             }
-            cpb_op_prepare(&actor->op, CPB_OP_WRITE, &actor->client, actor->out, size, true);
+            cpb_op_prepare(&actor->op, CPB_OP_WRITE, &actor->pair->client, actor->out, size, true);
             self->base.frame.state = SENT;
             break;
         case SENT:
             latency_check(actor, actor->op.result);
-            cpb_op_prepare(&actor->op, CPB_OP_READ, &actor->server, actor->in, size, true);
+            cpb_op_prepare(&actor->op, CPB_OP_READ, &actor->pair->server, actor->in, size, true);
             self->base.frame.state = RECEIVED;
             break;
         case RECEIVED:
             latency_check(actor, actor->op.result);
-            cpb_op_prepare(&actor->op, CPB_OP_WRITE, &actor->server, actor->in, size, true);
+            cpb_op_prepare(&actor->op, CPB_OP_WRITE, &actor->pair->server, actor->in, size, true);
             self->base.frame.state = ECHOED;
             break;
         default:
             latency_check(actor, actor->op.result);
-            cpb_op_prepare(&actor->op, CPB_OP_READ, &actor->client, actor->back, size, true);
+            cpb_op_prepare(&actor->op, CPB_OP_READ, &actor->pair->client, actor->back, size, true);
             self->base.frame.state = BACK;
         }
     } while (cpb_op_start(&actor->op));
@@ -135,17 +135,12 @@ resume_pingpong(cpb_frame *frame)
 void
 latency_start_task(latency_actor *actor)
 {
-    latency_state *state = actor->state;
-    cpb_frame_allocator = state->env.allocator;
-    pingpong *self = cpb_frame_alloc(sizeof *self);
-    if (self == NULL) {
-        state->status = CPB_E_NO_MEMORY;
+    net_base *base = &actor->state->base;
+    cpb_task *task = net_task(base, sizeof(pingpong), resume_pingpong, destroy_pingpong);
+    if (task == NULL)
         return;
-    }
-    cpb_task_init(&self->base, resume_pingpong, destroy_pingpong);
-    self->base.env = &state->env;
-    self->actor = actor;
-    actor->frame = &self->base.frame;
+    ((pingpong *)task)->actor = actor;
+    actor->frame = &task->frame;
     actor->op.complete = resume_awaiting;
-    cpb_reactor_post(state->reactor, &actor->op);
+    cpb_reactor_post(base->reactor, &actor->op);
 }
