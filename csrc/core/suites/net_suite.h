@@ -2,6 +2,8 @@
 #ifndef CPB_SUITES_NET_SUITE_H
 #define CPB_SUITES_NET_SUITE_H
 
+#include <stdatomic.h>
+
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/histogram.h"
