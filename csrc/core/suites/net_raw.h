@@ -54,7 +54,6 @@ net_raw_epoll(int epoll, void *actors, size_t stride, unsigned count, unsigned p
 {
     struct epoll_event events[64];
     while (*running > 0) {
-        unsigned ready = 0;
         for (unsigned i = 0; i < count; i++) {
             net_raw *step = net_raw_at(actors, stride, i);
             bool more = !step->waits && !step->ended;
@@ -68,13 +67,18 @@ net_raw_epoll(int epoll, void *actors, size_t stride, unsigned count, unsigned p
                     more = false;
                 }
             }
-            ready += more;
         }
         if (*running == 0)
             break;
+        /* Looked at afterwards: one actor's step may set another one going. */
+        bool ready = false;
+        for (unsigned i = 0; i < count && !ready; i++) {
+            const net_raw *step = net_raw_at(actors, stride, i);
+            ready = !step->waits && !step->ended;
+        }
         CPB_COUNT(CPB_SYSCALLS);
         CPB_COUNT(CPB_POLLS);
-        int got = epoll_wait(epoll, events, 64, ready > 0 ? 0 : -1);
+        int got = epoll_wait(epoll, events, 64, ready ? 0 : -1);
         if (got < 0 && errno != EINTR)
             return CPB_E_SYSTEM;
         for (int i = 0; i < got; i++) {
@@ -105,17 +109,17 @@ net_raw_submit(cpb_uring *ring, net_raw *step)
     return true;
 }
 
-/* The same on a ring: actors that neither wait nor have ended are submitted first. */
+/* The same on a ring: in each pass, actors that neither wait nor have ended are submitted together. */
 NET_TEMPLATE int
 net_raw_uring(cpb_uring *ring, void *actors, size_t stride, unsigned count, const unsigned *running,
               net_raw_moved moved)
 {
-    for (unsigned i = 0; i < count; i++) {
-        net_raw *step = net_raw_at(actors, stride, i);
-        if (!step->waits && !step->ended && !net_raw_submit(ring, step))
-            return CPB_E_SYSTEM;
-    }
     while (*running > 0) {
+        for (unsigned i = 0; i < count; i++) {
+            net_raw *step = net_raw_at(actors, stride, i);
+            if (!step->waits && !step->ended && !net_raw_submit(ring, step))
+                return CPB_E_SYSTEM;
+        }
         int result = cpb_uring_enter(ring, ring->unsubmitted, 1, -1);
         if (result < 0 && result != -EINTR) {
             errno = -result;
@@ -125,10 +129,7 @@ net_raw_uring(cpb_uring *ring, void *actors, size_t stride, unsigned count, cons
         for (struct io_uring_cqe *done; (done = cpb_uring_peek(ring)) != NULL; cpb_uring_seen(ring)) {
             net_raw *step = (net_raw *)(uintptr_t)done->user_data; /* NOLINT: as it was given to the kernel */
             step->waits = false;
-            if (!moved(step, done->res))
-                step->ended = true;
-            else if (!net_raw_submit(ring, step))
-                return CPB_E_SYSTEM;
+            step->ended = !moved(step, done->res);
         }
     }
     return CPB_OK;
