@@ -504,6 +504,26 @@ cpb_reactor_poll(cpb_reactor *reactor)
 }
 
 void
+cpb_reactor_hold(cpb_reactor *reactor)
+{
+    outstanding_add(reactor, 1);
+}
+
+/* The last work: those that sleep or wait in the back end look again. */
+void
+cpb_reactor_release(cpb_reactor *reactor)
+{
+    cpb_reactor_lock(reactor);
+    outstanding_add(reactor, -1);
+    if (nothing_outstanding(reactor)) {
+        pthread_cond_broadcast(&reactor->wake);
+        if (reactor->blocked)
+            cpb_reactor_interrupt(reactor);
+    }
+    cpb_reactor_unlock(reactor);
+}
+
+void
 cpb_reactor_stop(cpb_reactor *reactor)
 {
     cpb_reactor_lock(reactor);

@@ -86,6 +86,10 @@ int cpb_reactor_run(cpb_reactor *reactor);
 /* Runs what is ready without waiting: one poll and one pass. Answers how many operations it completed. */
 size_t cpb_reactor_poll(cpb_reactor *reactor);
 
+/* Keeps run threads running though nothing is outstanding, until the release. */
+void cpb_reactor_hold(cpb_reactor *reactor);
+void cpb_reactor_release(cpb_reactor *reactor);
+
 /* Makes all run threads return; what is queued stays queued. From inside the loop, or from any thread when locked. */
 void cpb_reactor_stop(cpb_reactor *reactor);
 /* After a stop, before the next run. */

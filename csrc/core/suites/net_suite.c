@@ -77,6 +77,8 @@ run_thread(void *argument)
             break;
         seen = self->round;
         pthread_mutex_unlock(&self->mutex);
+        if (base->theirs != NULL)
+            base->theirs(base);
         int status = cpb_reactor_run(base->reactor);
         pthread_mutex_lock(&self->mutex);
         if (status != CPB_OK)
@@ -128,17 +130,27 @@ start_threads(net_base *base)
 
 /* Runs the context on all threads. */
 static int
-run_loop(net_base *base)
+run_loop(net_base *base, void (*mine)(net_base *), void (*theirs)(net_base *))
 {
     cpb_reactor_restart(base->reactor);
-    if (base->runners == NULL)
+    if (base->runners == NULL) {
+        if (mine != NULL)
+            mine(base);
         return cpb_reactor_run(base->reactor);
+    }
+    base->theirs = theirs;
+    if (mine != NULL)
+        cpb_reactor_hold(base->reactor);
     net_runners *self = base->runners;
     pthread_mutex_lock(&self->mutex);
     self->running = base->threads - 1;
     self->round++;
     pthread_cond_broadcast(&self->go);
     pthread_mutex_unlock(&self->mutex);
+    if (mine != NULL) {
+        mine(base);
+        cpb_reactor_release(base->reactor);
+    }
     int status = cpb_reactor_run(base->reactor);
     pthread_mutex_lock(&self->mutex);
     while (self->running > 0)
@@ -152,7 +164,13 @@ run_loop(net_base *base)
 int
 net_run(net_base *base)
 {
-    int status = run_loop(base);
+    return net_run_with(base, NULL, NULL);
+}
+
+int
+net_run_with(net_base *base, void (*mine)(net_base *), void (*theirs)(net_base *))
+{
+    int status = run_loop(base, mine, theirs);
     if (status != CPB_OK)
         return base->run->host->fail(base->run, status, "the loop's poll failed: %s", strerror(errno));
     status = atomic_load(&base->status);
@@ -234,7 +252,7 @@ net_close(net_base *base)
         cpb_pair_close(&pair->fds);
     }
     if (base->reactor != NULL && base->opened > 0)
-        (void)run_loop(base);
+        (void)run_loop(base, NULL, NULL);
     if (base->runners != NULL)
         stop_threads(base, base->threads - 1);
     cpb_reactor_destroy(base->reactor);

@@ -34,7 +34,8 @@ typedef struct net_pair {
 
 typedef struct net_runners net_runners;
 
-typedef struct net_base {
+typedef struct net_base net_base;
+struct net_base {
     cpb_run *run;
     const net_contender *contender;
     cpb_reactor *reactor; /* NULL in raw contenders */
@@ -47,8 +48,9 @@ typedef struct net_base {
     _Atomic(int) status; /* what went wrong in an actor: no memory */
     cpb_parked_thread parked;
     bool is_parked;
+    void (*theirs)(net_base *);  /* net_run_with's */
     struct net_runners *runners; /* NULL with one thread */
-} net_base;
+};
 
 /* Makes the context, parks a thread (cells are CPB_THREADED: without a thread glibc's locks are not real), opens the
  * pairs. On failure the run has its reason and everything is given back. */
@@ -60,6 +62,10 @@ void net_close(net_base *base);
 /* Runs the context on all its threads until nothing is outstanding or it is stopped from within. CPB_OK, or the first
  * error of the loop or of an actor; the run has the reason. */
 int net_run(net_base *base);
+
+/* The same with work before a thread runs the context: `mine` on the calling thread, `theirs` on each of the others
+ * (NULL: none). Until the calling thread's work is done the context does not run out. */
+int net_run_with(net_base *base, void (*mine)(net_base *), void (*theirs)(net_base *));
 
 /* Non-blocking or not, as the contender's back end wants new descriptors. */
 int net_socket_flags(const net_base *base);
