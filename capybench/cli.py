@@ -133,7 +133,7 @@ def _view_flags(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("output")
     group.add_argument("--format", metavar="FORMAT", help="table (default), markdown, json or csv")
     group.add_argument("--baseline", metavar="CONTENDER", help="what the others are compared with")
-    group.add_argument("--style", metavar="STYLE", help="a published page's form: capy")
+    group.add_argument("--style", metavar="STYLE", help="a published page's form: capy, cobalt")
     group.add_argument("--unit", metavar="UNIT", help="display unit, for instance ns, us, ms, MB/s")
     group.add_argument(
         "--sort", metavar="ORDER", help="listed (default), name, median, ratio or spread"

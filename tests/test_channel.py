@@ -61,9 +61,7 @@ def test_events_of_specification_f(
     ledger = counted[f"channel/{cell}"]
     assert {key: ledger[key] for key in expected} == expected
     assert abs(ledger["indirect_calls"] - calls) <= 2
-    assert (
-        ledger["atomic_rmws"] == 2
-    )  # outstanding work: counted by the post, given back at its end
+    assert ledger["atomic_rmws"] == 2  # outstanding work, counted by the post and given back
     assert ledger["seq_cst_stores"] == 0
 
 

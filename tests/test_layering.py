@@ -38,6 +38,7 @@ MUTABLE = {
     "cpb_pool_current": "the pool's worker that a thread is",
     "current_trampoline": "the repeat loop's trampoline, thread-local in the original",
     "cpb_thread_top": "the scheduler that a thread runs",
+    "cpb_op_alloc_buffer": "the array that specification D.6 puts its resources over",
     "cpb_ledger_totals": "the counters of the counting build",
 }
 # Python's API takes these as pointers to mutable memory.

@@ -131,7 +131,7 @@ from capybench import _core
 def seen():
     return len(os.listdir("/proc/self/fd")), len(os.listdir("/proc/self/task"))
 before = seen()
-suites = "accept_churn fan_out http_server io_context socket_latency socket_throughput timer".split()
+suites = "accept_churn fan_out http_server io_context socket_latency timer".split()
 cells = [c["id"] for c in _core.cases() if c["available"] and c["suite"] in suites]
 for cell in cells[::7]:
     with _core.Run(cell) as run:

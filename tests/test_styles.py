@@ -114,7 +114,7 @@ def test_forms_fit(width: int, blocks: int) -> None:
 
 def test_unknown_styles_and_runs_without_a_suite_of_the_page() -> None:
     run = RunResult.from_dict(synthetic.document(synthetic.cell("noop/op@core")))
-    with pytest.raises(styles.StyleError, match="unknown style 'x'; known: capy"):
+    with pytest.raises(styles.StyleError, match="unknown style 'x'; known: capy, cobalt"):
         styles.style_tables("x", run)
     with pytest.raises(styles.StyleError, match="none of the selected suites, but coroutine"):
         styles.style_tables("capy", run)
@@ -123,3 +123,85 @@ def test_unknown_styles_and_runs_without_a_suite_of_the_page() -> None:
 def test_every_style_has_a_title() -> None:
     assert styles.titles().keys() == styles.STYLES.keys()
     assert all(styles.titles().values())
+
+
+def cobalt_tables(*cells: dict[str, Any]) -> dict[str, Table]:
+    made = styles.style_tables("cobalt", RunResult.from_dict(synthetic.document(*cells)))
+    return {table.title: table for table in made}
+
+
+def channel_cell(cell_id: str, ns: float, **more: Any) -> dict[str, Any]:
+    return synthetic.cell(cell_id, [[round(ns * 1000)]] * 3, **more)
+
+
+def test_cobalt_prints_the_published_milliseconds_for_the_published_times() -> None:
+    made = cobalt_tables(
+        channel_cell("channel/post@task", 2472 / 50),
+        channel_cell("channel/post@awaitable", 2432 / 50),
+        channel_cell("channel/immediate@task", 181.0),
+        channel_cell("channel/pingpong@task", 100.0),
+    )
+    assert list(made) == [
+        "Cobalt channel: post, 50,000,000 times",
+        "Cobalt channel: immediate, 10,000,000 times",
+    ]
+    shown = rows(made["Cobalt channel: post, 50,000,000 times"])
+    assert list(shown) == ["cobalt", "awaitable", "stackful"]
+    assert shown["cobalt"]["ms"] == shown["cobalt"]["page_gcc_ms"] == "2472"
+    assert shown["cobalt"]["page_clang_ms"] == "2098"
+    assert shown["awaitable"]["ms"] == "2432"
+    assert shown["awaitable"]["to_first"] == shown["awaitable"]["page_gcc_to_first"] == "0.984"
+    assert shown["stackful"]["ms"] == tables.MISSING
+    assert shown["stackful"]["page_gcc_ms"] == "3655"
+    (immediate,) = (table for title, table in made.items() if "immediate" in title)
+    assert rows(immediate)["cobalt"]["ms"] == "1810"
+
+
+def test_cobalt_puts_the_real_library_under_our_model_and_extras_behind_the_page() -> None:
+    (table,) = cobalt_tables(
+        channel_cell("channel/parallel@task", 300.0),
+        channel_cell("channel/parallel@cobalt", 600.0),
+        channel_cell("channel/parallel@fiber", 450.0),
+        synthetic.absent("channel/parallel@awaitable", reason="no such thing"),
+    ).values()
+    names = {group.name: [row.label for row in group.rows] for group in table.groups}
+    assert names == {"cobalt": ["task", "cobalt"], "awaitable": ["awaitable"], "fiber": [""]}
+    first, real = table.groups[0].rows
+    assert first.values[0] == "900"
+    assert real.values[0] == "1800"
+    assert real.values[3] == "2.000"
+    assert table.groups[1].rows[0].note == (
+        "unavailable: no such thing (page: 2800 ms gcc, 2805 ms clang)"
+    )
+    assert table.groups[2].rows[0].values[1:3] == (tables.MISSING, tables.MISSING)
+
+
+def test_cobalt_shows_upstream_calls_of_op_alloc() -> None:
+    ledger = {**synthetic.LEDGER, "upstream_allocs": 2, "heap_allocs": 2}
+    (table,) = cobalt_tables(
+        channel_cell("op_alloc/composed5@malloc", 568.0),
+        channel_cell(
+            "op_alloc/composed5@monotonic", 574.5, ledger=ledger, counters={"heap_allocs_per_op": 2}
+        ),
+    ).values()
+    shown = rows(table)
+    assert shown["std"]["ms"] == "1136"
+    assert shown["monotonic"]["ms"] == "1149"
+    assert shown["monotonic"]["upstream"] == "2"
+    assert shown["monotonic"]["heap"] == "2"
+    assert shown["pmr"]["ms"] == tables.MISSING
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_cobalt_fits(width: int) -> None:
+    cells = [
+        channel_cell(f"channel/{case}@{contender}", 123.4)
+        for case in ("post", "parallel", "immediate", "channel")
+        for contender in ("task", "awaitable", "asio-awaitable")
+    ] + [channel_cell("op_alloc/composed5@pmr_monotonic", 512.0)]
+    made = tuple(cobalt_tables(*cells).values())
+    console = Console(file=io.StringIO(), width=width, color_system=None)
+    tables.draw(made, console)
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    assert max(map(cell_len, text.splitlines())) <= width
+    assert "i7-1185G7" in text

@@ -16,7 +16,7 @@ from ..results import RunResult
 from ..tables import Table
 
 #: Name for --style -> module of this package.
-STYLES: dict[str, str] = {"capy": "capy"}
+STYLES: dict[str, str] = {"capy": "capy", "cobalt": "cobalt"}
 
 
 class StyleError(UsageError):

@@ -63,7 +63,8 @@ typedef enum cpb_status {
     X(CPB_WRITES, "writes")                   /* write system calls */                                                 \
     X(CPB_POLLS, "polls")                     /* readiness polls or ring enters */                                     \
     X(CPB_THREADS_STARTED, "threads_started") /* threads created */                                                    \
-    X(CPB_SPAWNS, "spawns")                   /* child processes started */
+    X(CPB_SPAWNS, "spawns")                   /* child processes started */                                            \
+    X(CPB_FRAGMENTATIONS, "fragmentations")   /* times that a buffer resource became fragmented */
 
 typedef enum cpb_counter {
 #define CPB_COUNTER_ENUM(name, key) name,

@@ -29,8 +29,10 @@ sbo_deallocate(cpb_resource *self, void *memory, size_t size, size_t alignment)
     unsigned char *end = sbo->begin + sbo->size;
     if (CPB_LIKELY(sbo->begin <= block && block < end)) {
         size_t returned = rounded(size);
-        if (end - sbo->available != block + returned)
+        if (end - sbo->available != block + returned) {
+            CPB_COUNT_N(CPB_FRAGMENTATIONS, !sbo->fragmented);
             sbo->fragmented = true;
+        }
         sbo->available += returned;
         if (sbo->available == sbo->size)
             sbo->fragmented = false;
