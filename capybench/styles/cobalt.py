@@ -7,6 +7,8 @@ follows without its figures. `op_alloc` adds the requests per op that its resour
 
 from __future__ import annotations
 
+import dataclasses
+
 from ..cases import natural_key
 from ..reference import Figure, tables_of
 from ..reference import Table as Published
@@ -52,10 +54,9 @@ def _table(result: RunResult, cells: dict[str, CellResult], page: Published) -> 
     shown: list[tuple[str, CellResult | None, tuple[Figure, ...]]] = []
     for name in dict.fromkeys(figure.row for figure in page.figures):
         figures = tuple(page.figure(name, compiler) for compiler in compilers)
-        present: list[CellResult | None] = [
-            cells[cell_id] for cell_id in figures[0].cells if cell_id in cells
-        ]
-        named.update(cell_id for cell_id in figures[0].cells if cell_id in cells)
+        ids = [cell_id for cell_id in figures[0].cells if cell_id in cells]
+        named.update(ids)
+        present: list[CellResult | None] = [cells[cell_id] for cell_id in ids]
         shown += [(name, cell, figures) for cell in present or [None]]
     others = sorted(
         (c for c in cells.values() if c.id not in named), key=lambda c: natural_key(c.id)
@@ -83,7 +84,11 @@ def _table(result: RunResult, cells: dict[str, CellResult], page: Published) -> 
             f"{text} ms {compiler}" for text, compiler in zip(published, compilers, strict=False)
         ]
         rows.setdefault(name, []).append(figure_row(label, cell, values, beside))
-    groups = [Group(name, tuple(lines)) for name, lines in rows.items()]
+    groups = []
+    for name, lines in rows.items():
+        if len(lines) == 1 and lines[0].label == name:
+            lines = [dataclasses.replace(lines[0], label="")]
+        groups.append(Group(name, tuple(lines)))
     columns = [
         Column("ms", "ms"),
         *(Column(f"page_{name}_ms", f"page {name} ms") for name in compilers),
