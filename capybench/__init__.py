@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from capybench.cases import Case, Cell, Listing
+    from capybench.comparison import Comparison
     from capybench.errors import CapybenchError
     from capybench.plan import Plan
     from capybench.plugins import Plugin, load_plugin
@@ -29,12 +30,14 @@ __all__ = [
     "CapybenchError",
     "Case",
     "Cell",
+    "Comparison",
     "Listing",
     "Plan",
     "Plugin",
     "Progress",
     "RunResult",
     "__version__",
+    "compare",
     "get_include",
     "list_cells",
     "load",
@@ -46,6 +49,7 @@ _HOME = {
     "CapybenchError": "errors",
     "Case": "cases",
     "Cell": "cases",
+    "Comparison": "comparison",
     "Listing": "cases",
     "Plan": "plan",
     "Plugin": "plugins",
@@ -169,6 +173,32 @@ def load_ipython_extension(ipython: object) -> None:
     from capybench import magic
 
     magic.register(ipython)
+
+
+def compare(
+    base: "str | PathLike[str] | RunResult | Sequence[RunResult]",
+    head: "str | PathLike[str] | RunResult | Sequence[RunResult]",
+    **options: object,
+) -> "Comparison":
+    """Judge one run against another; files are loaded. See `capybench.judge.compare_runs`.
+
+    Thresholds may be texts: `compare("base.json", "head.json", thresholds="median:5%")`.
+
+    Raises UsageError (other machines, unknown options' values), ResultError or OSError.
+    """
+    from os import PathLike, fspath
+    from typing import Any
+
+    from capybench import judge, thresholds
+
+    given: Any = options.get("thresholds", ())
+    if isinstance(given, str) or any(isinstance(one, str) for one in given):
+        options["thresholds"] = thresholds.parse(given)
+    sides: list[Any] = [
+        load(fspath(side)) if isinstance(side, str | PathLike) else side for side in (base, head)
+    ]
+    chosen: Any = options
+    return judge.compare_runs(*sides, **chosen)
 
 
 def get_include() -> str:

@@ -4,9 +4,10 @@ A command is one function that fills its parser and one that runs it, entered in
 go to stdout, progress and warnings to stderr; an error is one sentence that begins with
 `capybench: `.
 
-Exit codes: 0 ok, also with unavailable cells; 1 a failed, invalid, timed-out or crashed cell; 2 bad
-usage or bad input file; 3 environment (clock, disk, permission); 5 everything selected is
-unavailable or nothing was measured; 130 interrupted, with finished cells kept and shown.
+Exit codes: 0 ok, also with unavailable cells; 1 a failed, invalid, timed-out or crashed cell, one
+that is slower beyond its margin, or gone; 2 bad usage or bad input file; 3 environment (clock,
+disk, permission); 4 inconclusive or unstable under --strict; 5 everything selected is unavailable
+or nothing was measured; 130 interrupted, with finished cells kept and shown.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
-from . import cli_explain, cli_plot, cli_report
+from . import cli_compare, cli_explain, cli_plot, cli_report
 from ._version import __version__
 from .errors import CapybenchError, SaveError, UsageError
 
@@ -730,6 +731,7 @@ def _say(text: str) -> None:
 
 #: For the commands that have modules of their own.
 write, progress_bar, say = _write, _progress, _say
+plugin_flags, listing_of, console_of = _plugin_flags, _listing, _console
 
 
 def show_tables(
@@ -792,6 +794,20 @@ COMMANDS: tuple[_Command, ...] = (
         "capybench explain coroutine/strand/depth1@task --from run.json",
         cli_explain.fill,
         cli_explain.run,
+    ),
+    _Command(
+        "compare",
+        "judge a run against another, or two builds that are measured side by side",
+        "capybench compare --variant base=../old/.venv --variant head=installed noop",
+        cli_compare.fill_compare,
+        cli_compare.run_compare,
+    ),
+    _Command(
+        "check",
+        "measure, judge, and fail where a cell has become slower",
+        "capybench check --variant base=../old/.venv --variant head=installed --quick",
+        cli_compare.fill_check,
+        cli_compare.run_check,
     ),
 )
 

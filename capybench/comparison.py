@@ -26,9 +26,9 @@ INVALID, UNSTABLE, SLOWER, FASTER = "invalid", "unstable", "slower", "faster"
 SUSPECT, SAME, INCONCLUSIVE = "suspect", "within noise", "inconclusive"
 NEW, GONE = "new", "gone"
 VERDICTS = (INVALID, UNSTABLE, SLOWER, FASTER, SUSPECT, SAME, INCONCLUSIVE, NEW, GONE)
-#: How the sides were measured: interleaved in one run, in two sessions, in many sessions, or on two
-#: machines, where only counts and ratios inside one run are judged.
-KINDS = ("variants", "stored", "sessions", "portable")
+#: How the sides were measured: interleaved in one run, in two sessions, in many sessions, on two
+#: machines (only counts and ratios are judged), or one run alone against limits.
+KINDS = ("variants", "stored", "sessions", "portable", "alone")
 #: What may be named by --fail-on beside what fails always.
 FAIL_ON = (SUSPECT, NEW, INCONCLUSIVE, UNSTABLE)
 
@@ -43,7 +43,8 @@ class CellVerdict:
     is a share (0.03), `noise` the session-to-session noise that comes on top of it against a stored
     baseline. `p` is adjusted for the family. `detectable` is the smallest true effect (a share)
     that this row would show in four of five runs, `blocks` the pairs (or processes of the smaller
-    side) it rests on, `gated` how many pairs the probes excluded, `blocks_needed` about how many
+    side) it rests on, `marked` how many pairs ran in different speed states by the probes, `gated`
+    how many of those were left out, `blocks_needed` about how many
     would decide it (None: it is decided, or more than can be measured). `fails`: slower with the
     near end beyond the margin. `control`: the base against itself. `reason` is a sentence for what
     the numbers do not say. Numbers are None where there are none.
@@ -67,6 +68,7 @@ class CellVerdict:
     p: float | None = None
     detectable: float | None = None
     blocks: int = 0
+    marked: int = 0
     gated: int = 0
     blocks_needed: int | None = None
     fails: bool = False
@@ -265,16 +267,21 @@ class Comparison:
             "stored": "two sessions of one machine",
             "sessions": "several sessions of one machine",
             "portable": "on different machines: counts and ratios only",
+            "alone": "limits and ratios of one run",
         }[self.kind]
         lines = [f"{printable(self.head)} against {printable(self.base)}, {how}"]
-        floor = "no negative control"
-        if self.noise_floor is not None:
-            floor = f"noise floor {100 * self.noise_floor:.1f} %"
-        lines.append(
-            f"margin {100 * self.margin:.1f} %, {floor}, family of {_many(self.family, 'cell')}"
-        )
-        found = ", ".join(f"{count} {verdict}" for verdict, count in self.counts().items())
-        lines.append(found or "nothing to judge")
+        if self.kind not in ("portable", "alone"):
+            floor = "no negative control"
+            if self.noise_floor is not None:
+                floor = f"noise floor {100 * self.noise_floor:.1f} %"
+            family = _many(self.family, "cell")
+            lines.append(f"margin {100 * self.margin:.1f} %, {floor}, family of {family}")
+        found = [f"{count} {verdict}" for verdict, count in self.counts().items()]
+        verdicts = [check.verdict for check in self.checks]
+        found += [
+            f"{verdicts.count(verdict)} thresholds {verdict}" for verdict in dict.fromkeys(verdicts)
+        ]
+        lines.append(", ".join(found) or "nothing to judge")
         return tuple(lines)
 
     def legend_lines(self) -> tuple[str, ...]:
@@ -390,13 +397,27 @@ def _suite_tables(comparison: Comparison) -> list[Table]:
         notes = [f"{printable(row.id)}: {row.reason}" for row in rows if row.reason]
         if any(row.fails for row in rows):
             notes.append("!: slower beyond the margin, the whole interval")
-        if any(row.gated for row in rows):
-            most = max(row.gated for row in rows)
-            notes.append(f"pairs left out because the CPU changed its speed: up to {most} a cell")
+        notes += _pace_notes(rows)
         groups = tuple(Group(printable(case), tuple(group)) for case, group in cases.items())
         titled = tuple(column for column, _ in columns)
         made.append(Table(printable(suite), titled, groups, notes=tuple(notes)))
     return made
+
+
+def _pace_notes(rows: Sequence[CellVerdict]) -> list[str]:
+    """What the probes said, once for the table."""
+    notes = []
+    if gated := [row.gated for row in rows if row.gated]:
+        notes.append(
+            f"the CPU changed its speed: up to {max(gated)} pairs of a cell are left out "
+            f"({_many(len(gated), 'row')})"
+        )
+    if kept := [row.marked for row in rows if row.marked > row.gated]:
+        notes.append(
+            f"the CPU changed its speed in up to {max(kept)} pairs of a cell, too few were clean: "
+            f"all are used ({_many(len(kept), 'row')})"
+        )
+    return notes
 
 
 def _summary_tables(comparison: Comparison) -> list[Table]:

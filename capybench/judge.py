@@ -251,6 +251,7 @@ class _Judge:
             base=pair.base.median if pair.base else None,
             head=pair.head.median if pair.head else None,
             control=pair.control,
+            marked=pair.marked,
             gated=pair.gated,
             reason=numbers.pop("reason", None) or pair.reason,
             **numbers,
@@ -367,6 +368,11 @@ class _Interleaved(_Judge):
         self.logs = self._logs()
         controls = self.logs[:, [at for at, pair in enumerate(self.pairs) if pair.control]]
         self.floor = stats.noise_floor(controls, seed) if controls.size else None
+        if self.floor is not None and math.expm1(self.floor) > margin:
+            self.notes.append(
+                f"a noisy session: the base against itself needs a margin of "
+                f"{100 * math.expm1(self.floor):.1f} %, so that smaller changes do not fail"
+            )
         if not run.complete:
             self.notes.append("the run is incomplete; each row states its pairs")
 
@@ -391,13 +397,10 @@ class _Interleaved(_Judge):
         logs = {block: head[block] - base[block] for block in sorted(base.keys() & head.keys())}
         marked = stats.classify_pairs(pair.base.paces, pair.head.paces, self.rule)
         clean = {block: value for block, value in logs.items() if block not in marked}
+        pair.marked = len(logs) - len(clean)
         if len(clean) >= stats.MIN_BLOCKS:
-            pair.gated = len(logs) - len(clean)
+            pair.gated = pair.marked
             return clean
-        if marked and len(logs) >= stats.MIN_BLOCKS:
-            pair.reason = (
-                f"the CPU changed its speed in {len(logs) - len(clean)} of {len(logs)} pairs"
-            )
         return logs
 
     def rows(self) -> list[CellVerdict]:

@@ -85,6 +85,26 @@ def paths(value: Any) -> tuple[str, ...]:
     raise ValueError("paths with colons between them")
 
 
+def texts(value: Any) -> tuple[str, ...]:
+    """Converter for texts that are read later: one, or a list."""
+    parts = (value,) if isinstance(value, str) else value
+    if isinstance(parts, list | tuple) and parts and all(isinstance(part, str) for part in parts):
+        return tuple(parts)
+    raise ValueError("a text, or a list of texts")
+
+
+def share(value: Any) -> float:
+    """Converter for a share above 0 and below 1: 0.03 or "3%"."""
+    number = str(value).strip()
+    try:
+        found = float(number.removesuffix("%")) / (100 if number.endswith("%") else 1)
+    except ValueError:
+        found = 0.0
+    if isinstance(value, bool) or not 0 < found < 1:
+        raise ValueError("a share such as 3% or 0.03")
+    return found
+
+
 def duration(value: Any) -> float:
     """Converter for a time in seconds: 90, "90s", "5m", "1h30m"."""
     if isinstance(value, int | float) and not isinstance(value, bool) and value > 0:
@@ -129,6 +149,11 @@ CONVERTERS: dict[str, Converter] = {
     "unit": text,
     "sort": text,
     "columns": names,
+    "threshold": texts,
+    "margin": share,
+    "fail_on": names,
+    "strict": truth,
+    "allow_gone": truth,
 }
 
 

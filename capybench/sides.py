@@ -194,6 +194,7 @@ class Pair:
     control: bool = False
     verdict: str | None = None
     reason: str | None = None
+    marked: int = 0
     gated: int = 0
 
     @property
