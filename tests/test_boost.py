@@ -143,7 +143,7 @@ def test_version_says_boost_compiler_and_whose_cobalt(seen: dict[str, Any]) -> N
     assert match, seen["version"]
     assert match[1] == distribution("capybench-boost").version
     needed = output_of("readelf", "-d", str(objects()["measured"]))
-    assert (match[3] == "libboost_cobalt") == ("libboost_cobalt.so" in needed)
+    assert "libboost_cobalt" not in needed  # where it is real, it is the archive
     assert f"libboost_context.so.{match[2]}" in needed
     try:
         package = distribution("cmeel-boost")
@@ -227,6 +227,8 @@ def test_counts_of_frames(counted: dict[str, list[dict[str, Any]]]) -> None:
     # Each of Cobalt's two tasks holds a 4096-byte buffer: too large for the pool.
     assert counted["channel/parallel@cobalt"][0]["resource_allocs"] == 2
     assert counted["channel/parallel@cobalt"][0]["upstream_allocs"] == 2
+    # These two, and four cancellation handlers that do not fit Asio's cache; no exception is made.
+    assert counted["channel/parallel@cobalt"][0]["heap_allocs"] == 6
 
 
 @needs_plugin

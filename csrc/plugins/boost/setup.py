@@ -5,6 +5,7 @@ is a prefix with include/boost, such as /usr, in place of the package cmeel-boos
 CAPYBENCH_WERROR=1 turns warnings into errors.
 """
 
+import hashlib
 import os
 import platform
 import re
@@ -107,7 +108,21 @@ class Boost:
                 f"capybench-boost needs libboost_context.so, and {self.prefix} lacks it: {advice}."
             )
         self.libraries = holding[0]
-        self.cobalt = (self.libraries / "libboost_cobalt.so").exists()
+        archive = self.libraries / "libboost_cobalt.a"
+        self.cobalt_archive = archive if archive.is_file() else None
+
+    def cobalt(self, command: list[str], scratch: Path) -> Path | None:
+        """The real libboost_cobalt, if it links: the archive, built so that a shared object may contain it.
+
+        Never the shared one: Asio's per-thread caches would exist twice, in it and here where all is hidden, and
+        blocks that one side frees the other would have to ask the heap for.
+        """
+        if self.cobalt_archive is None:
+            return None
+        whole = ["-Wl,--whole-archive", str(self.cobalt_archive), "-Wl,--no-whole-archive"]
+        probe = [*command, "-shared", "-o", str(scratch / "probe.so"), *whole]
+        links = subprocess.run(probe, capture_output=True, check=False).returncode == 0
+        return self.cobalt_archive if links else None
 
     def requires(self) -> list[str]:
         """The run requirement: the library's name carries its full version, so it is that one."""
@@ -162,62 +177,63 @@ class BuildExt(build_ext):
             sys.exit(f"capybench-boost builds on Linux only, and this is {sys.platform}.")
         boost = Boost()
         command = compiler()
+        scratch = Path(self.build_temp)
+        scratch.mkdir(parents=True, exist_ok=True)
+        cobalt = boost.cobalt(command, scratch)
         jobs = [(source, False) for source in sorted((HERE / "src").glob("*.cpp"))]
-        if boost.cobalt:
+        if cobalt is not None:
             jobs = [job for job in jobs if job[0].stem != "cobalt_runtime"]
         jobs += [(source, True) for source, _ in jobs if source.stem in COMPILED_APART]
         # The slow ones first, so that two at a time end together.
         jobs.sort(key=lambda job: job[0].stat().st_size, reverse=True)
         workers = int(self.parallel or min(2, os.cpu_count() or 1))
         with ThreadPoolExecutor(workers) as pool:
-            objects = list(pool.map(lambda job: self.compile(command, boost, *job), jobs))
-        for ext in self.extensions:
-            self.link(
-                command, boost, ext, [(*job, made) for job, made in zip(jobs, objects, strict=True)]
+            objects = list(
+                pool.map(lambda job: self.compile(command, boost, cobalt is not None, *job), jobs)
             )
+        for ext in self.extensions:
+            made = [(*job, built) for job, built in zip(jobs, objects, strict=True)]
+            self.link(command, boost, cobalt, ext, made)
 
-    def compile(self, command: list[str], boost: Boost, source: Path, counting: bool) -> Path:
+    def compile(
+        self, command: list[str], boost: Boost, real_cobalt: bool, source: Path, counting: bool
+    ) -> Path:
         """One object file; kept when it is newer than everything it is made of."""
-        folder = Path(self.build_temp)
+        major, minor, patch = boost.version.split(".")
+        macros = {
+            "NDEBUG": 1,
+            "CPB_BOOST_COUNTING": int(counting),
+            "CPB_BOOST_COBALT_LIBRARY": int(real_cobalt),
+            "CPB_BOOST_VERSION": '"' + self.distribution.get_version() + '"',
+            "CPB_BOOST_MAJOR": major,
+            "CPB_BOOST_MINOR": minor,
+            "CPB_BOOST_PATCH": patch,
+        }
+        flags = ["-std=c++20", "-fPIC", "-g1", "-Wall", "-Wextra", "-Wshadow"]
+        if os.environ.get("CAPYBENCH_WERROR") == "1":
+            flags.append("-Werror")
+        flags += [f"-D{name}={value}" for name, value in macros.items()]
+        flags.append(f"-I{project_file('include/capybench.h').parent}")
+        flags += shlex.split(os.environ.get("CXXFLAGS", ""))
+        flags += last_flags()
+        # As in a program: no interposition, thread-locals at fixed offsets. They are a hundred bytes.
+        flags += ["-fvisibility=hidden", "-fvisibility-inlines-hidden", "-fno-gnu-unique"]
+        flags += ["-fno-semantic-interposition", "-ftls-model=initial-exec"]
+        # A folder for each way to compile, so that an object of another one is never taken for this one's.
+        # Where the headers are does not matter: an isolated build finds them in a new place each time.
+        way = hashlib.sha256("\0".join([*command, *flags, boost.version]).encode()).hexdigest()[:12]
+        if boost.prefix != Path("/usr"):
+            flags += ["-isystem", str(boost.include)]
+        folder = Path(self.build_temp) / way
         folder.mkdir(parents=True, exist_ok=True)
-        made = folder / f"{source.stem}{'_counting' if counting else ''}.o"
-        inputs = [
-            HERE / "setup.py",
-            project_file("cflags"),
-            project_file("include/capybench.h"),
-            source,
-        ]
-        inputs += (HERE / "src").glob("*.hpp")
+        made = folder / f"{source.stem}.o"
+        inputs = [project_file("include/capybench.h"), source, *(HERE / "src").glob("*.hpp")]
         if (
             not self.force
             and made.exists()
             and all(p.stat().st_mtime < made.stat().st_mtime for p in inputs)
         ):
             return made
-        major, minor, patch = boost.version.split(".")
-        macros = {
-            "NDEBUG": 1,
-            "CPB_BOOST_COUNTING": int(counting),
-            "CPB_BOOST_COBALT_LIBRARY": int(boost.cobalt),
-            "CPB_BOOST_VERSION": '"' + self.distribution.get_version() + '"',
-            "CPB_BOOST_MAJOR": major,
-            "CPB_BOOST_MINOR": minor,
-            "CPB_BOOST_PATCH": patch,
-        }
-        if boost.cobalt:
-            macros["BOOST_COBALT_DYN_LINK"] = 1
-        flags = ["-std=c++20", "-fPIC", "-g1", "-Wall", "-Wextra", "-Wshadow"]
-        if os.environ.get("CAPYBENCH_WERROR") == "1":
-            flags.append("-Werror")
-        flags += [f"-D{name}={value}" for name, value in macros.items()]
-        flags.append(f"-I{project_file('include/capybench.h').parent}")
-        if boost.prefix != Path("/usr"):
-            flags += ["-isystem", str(boost.include)]
-        flags += shlex.split(os.environ.get("CXXFLAGS", ""))
-        flags += last_flags()
-        # As in a program: no interposition, thread-locals at fixed offsets. They are a hundred bytes.
-        flags += ["-fvisibility=hidden", "-fvisibility-inlines-hidden", "-fno-gnu-unique"]
-        flags += ["-fno-semantic-interposition", "-ftls-model=initial-exec"]
         self.spawn([*command, *flags, "-c", str(source), "-o", str(made)])
         return made
 
@@ -225,6 +241,7 @@ class BuildExt(build_ext):
         self,
         command: list[str],
         boost: Boost,
+        cobalt: Path | None,
         ext: Extension,
         objects: list[tuple[Path, bool, Path]],
     ) -> None:
@@ -250,11 +267,8 @@ class BuildExt(build_ext):
         ]
         if counts:
             flags += [f"-Wl,--wrap={symbol}" for symbol in WRAPPED]
-        libraries = [
-            f"-L{boost.libraries}",
-            *(["-lboost_cobalt"] if boost.cobalt else []),
-            "-lboost_context",
-        ]
+        libraries = [] if cobalt is None else [str(cobalt)]
+        libraries += [f"-L{boost.libraries}", "-lboost_context"]
         paths = boost.run_paths(target.parent.resolve(), in_place=bool(self.inplace))
         libraries += [f"-Wl,-rpath,{path}" for path in paths]
         self.spawn([*command, *flags, "-o", str(target), *chosen, *libraries])

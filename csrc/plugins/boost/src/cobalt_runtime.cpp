@@ -45,10 +45,13 @@ class executor_keeper final : public asio::execution_context::service
     }
 };
 
-std::exception_ptr
-made(error reason)
+/* Made once: receivers hold one of these from the start, in every task. */
+template <error Reason>
+const std::exception_ptr &
+made()
 {
-    return std::make_exception_ptr(system::system_error(make_error_code(reason)));
+    static const std::exception_ptr one = std::make_exception_ptr(system::system_error(make_error_code(Reason)));
+    return one;
 }
 
 /* Wakes the other side of a channel if it can go on now. */
@@ -94,37 +97,37 @@ namespace detail
 std::exception_ptr
 moved_from_exception()
 {
-    return made(error::moved_from);
+    return made<error::moved_from>();
 }
 
 std::exception_ptr
 detached_exception()
 {
-    return made(error::detached);
+    return made<error::detached>();
 }
 
 std::exception_ptr
 completed_unexpected()
 {
-    return made(error::completed_unexpected);
+    return made<error::completed_unexpected>();
 }
 
 std::exception_ptr
 wait_not_ready()
 {
-    return made(error::wait_not_ready);
+    return made<error::wait_not_ready>();
 }
 
 std::exception_ptr
 already_awaited()
 {
-    return made(error::already_awaited);
+    return made<error::already_awaited>();
 }
 
 std::exception_ptr
 allocation_failed()
 {
-    return made(error::allocation_failed);
+    return made<error::allocation_failed>();
 }
 
 void
