@@ -171,7 +171,14 @@ def _label(
 
 # ---- small multiples -----------------------------------------------------------------------------
 
-_SMALL = Frame(width=2.75, left=0.75, right=0.2, top=0.42, bottom=0.52, columns=3)
+
+def _small(panels: int) -> Frame:
+    """Frame of small multiples: three in a row, fewer of them wider."""
+    columns = min(3, max(1, panels))
+    width = {1: 5.6, 2: 3.6, 3: 2.75}[columns]
+    return Frame(width=width, left=0.75, right=0.2, top=0.42, bottom=0.52, columns=columns)
+
+
 _SMALL_HEIGHT = 1.45
 _SMALL_TITLE = 42
 
@@ -207,7 +214,7 @@ def strip(results: Sequence[RunResult], options: Options) -> Figure:
     legend = tuple((printable(name), _dots(look)) for name, look in looks.items())
     words = Words(words.title, words.under, foot, legend)
     panels = _case_panels(shown)
-    figure, axes = style.sheet(theme, words, [_SMALL_HEIGHT] * len(panels), _SMALL)
+    figure, axes = style.sheet(theme, words, [_SMALL_HEIGHT] * len(panels), _small(len(panels)))
     for panel, place in zip(panels, axes, strict=True):
         _draw_strip(place, panel, looks, theme)
     return figure
@@ -282,7 +289,7 @@ def ecdf(results: Sequence[RunResult], options: Options) -> Figure:
     foot = ("One step is one process, the median of its samples.", *absent_words(cells))
     words = Words(words.title, words.under, foot, legend)
     panels = _case_panels(shown)
-    figure, axes = style.sheet(theme, words, [_SMALL_HEIGHT] * len(panels), _SMALL)
+    figure, axes = style.sheet(theme, words, [_SMALL_HEIGHT] * len(panels), _small(len(panels)))
     for panel, place in zip(panels, axes, strict=True):
         _draw_ecdf(place, panel, looks, theme)
     return figure
@@ -383,7 +390,7 @@ def history(results: Sequence[RunResult], options: Options) -> Figure:
     )
     words = Words(words.title, words.under, foot, legend)
     panels = _case_panels(shown)
-    figure, axes = style.sheet(theme, words, [_SMALL_HEIGHT] * len(panels), _SMALL)
+    figure, axes = style.sheet(theme, words, [_SMALL_HEIGHT] * len(panels), _small(len(panels)))
     stamps = [_stamp(result) for result in dated]
     for panel, panel_axes in zip(panels, axes, strict=True):
         _draw_history(panel_axes, panel, series, stamps, looks, theme)
