@@ -59,7 +59,8 @@ def shown(shell: Any, monkeypatch: pytest.MonkeyPatch) -> Shown:
 
 def test_run_answers_the_result_and_shows_progress(shell: Any, shown: Shown) -> None:
     result = shell.run_line_magic(
-        "capybench", "run --quick --blocks 1 --samples 1 'coroutine/run_async/depth1@*'"
+        "capybench",
+        "run --quick --no-plugins --blocks 1 --samples 1 'coroutine/run_async/depth1@*'",
     )
     assert isinstance(result, RunResult)
     assert [cell.status for cell in result.cells] == ["ok", "ok"]

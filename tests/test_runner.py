@@ -571,6 +571,7 @@ def test_run_and_load_from_python(tmp_path: Path) -> None:
     target = tmp_path / "o.json"
     result = capybench.run(
         ["noop/op", "coroutine/run_async/depth1"],
+        use_installed=False,
         quick=True,
         blocks=2,
         samples=2,

@@ -13,6 +13,7 @@ from ..cases import natural_key
 from ..reference import Figure, tables_of
 from ..reference import Table as Published
 from ..results import CellResult, RunResult
+from ..stats import Ratio
 from ..tables import MISSING, Column, Group, Row, Table, count, number, printable, ratio_text
 from .forms import cell_ratio, figure_row, measured_cell, ratio_texts, ratio_title, source_lines
 
@@ -50,7 +51,7 @@ def _table(result: RunResult, cells: dict[str, CellResult], page: Published) -> 
     base = measured_cell(cells, base_figure)
     counts_upstream = page.suite == "op_alloc"
     named: set[str] = set()
-    groups, ratios = [], []
+    ratios: list[Ratio | None] = []
     shown: list[tuple[str, CellResult | None, tuple[Figure, ...]]] = []
     for name in dict.fromkeys(figure.row for figure in page.figures):
         figures = tuple(page.figure(name, compiler) for compiler in compilers)
@@ -84,7 +85,7 @@ def _table(result: RunResult, cells: dict[str, CellResult], page: Published) -> 
             f"{text} ms {compiler}" for text, compiler in zip(published, compilers, strict=False)
         ]
         rows.setdefault(name, []).append(figure_row(label, cell, values, beside))
-    groups = []
+    groups: list[Group] = []
     for name, lines in rows.items():
         if len(lines) == 1 and lines[0].label == name:
             lines = [dataclasses.replace(lines[0], label="")]
